@@ -1,0 +1,194 @@
+"""Tasks: what to compute, how that is stated, what decides, and on which workloads.
+
+A task states its computation in any subset of three specs; its *forms* are derived from the specs
+that are there. The oracle decides in float64.
+"""
+
+from enum import StrEnum
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from concur.schemas.base import Identified, Identifier, Name, Record, Text
+from concur.schemas.expressions import evaluate, evaluate_shape
+from concur.schemas.provenance import Provenance
+from concur.schemas.tensors import Argument, Attribute, Distribution, Expression, Result
+
+
+class Form(StrEnum):
+    """A way in which a task is stated."""
+
+    LANGUAGE = "language"
+    PROGRAM = "program"
+    MATHEMATICS = "mathematics"
+
+
+class Symbol(Record):
+    """A symbol of the mathematics and the declared thing that it stands for."""
+
+    latex: Annotated[str, Field(min_length=1, max_length=80)]
+    """The symbol as written in the mathematics, without dollar signs."""
+    stands_for: Identifier
+    """Name of the argument, result, axis or attribute; its shape and dtype are declared there."""
+    meaning: str
+    """What it means, in a few words."""
+
+
+class Workload(Record):
+    """One concrete case of a task."""
+
+    name: Name
+    """Name within the task."""
+    role: Literal["typical", "boundary"]
+    """boundary: a shape at the edge of tiling (a prime, one above a power of two, a single row)."""
+    axes: dict[Identifier, int]
+    """Value of every axis at full size, for the GPU."""
+    twin: dict[Identifier, int]
+    """Value of every axis in the small twin of this workload, for the CPU."""
+    attributes: dict[Identifier, float] = {}
+    """Value of every attribute."""
+    distributions: dict[Identifier, Distribution] = {}
+    """Arguments whose values are drawn in another way than the argument says."""
+
+
+class Tolerance(Record):
+    """What the derived tolerance of a task depends on (see `concur.validators.tolerance`)."""
+
+    reduction: Expression = "1"
+    """Number of terms that are summed into one element of a result, in axes."""
+
+
+class Program(Record):
+    """A reference program."""
+
+    language: Literal["pytorch", "c"]
+    """pytorch: a file with `class Model(torch.nn.Module)`. c: a file with the function `reference`,
+    called as a launcher of the contract `cpp_function` is."""
+    source: Text
+    """The whole file."""
+
+
+class TaskHeader(Record):
+    """What `task.json` in a task's folder holds: everything but the texts, which are files beside it."""
+
+    name: Name
+    """Name of the task; also its folder."""
+    title: Annotated[str, Field(min_length=1, max_length=120)]
+    """One line for people."""
+    family: Literal[
+        "elementwise",
+        "reduction",
+        "normalization",
+        "matmul",
+        "attention",
+        "convolution",
+        "scan-sort-gather",
+        "loss-optimizer",
+    ]
+    """Broad kind of computation."""
+    operations: Annotated[tuple[Name, ...], Field(min_length=1)]
+    """Operations that the task is made of, in order of execution."""
+    arguments: Annotated[tuple[Argument, ...], Field(min_length=1)]
+    """Tensors that are read, in calling order: inputs first, then parameters."""
+    results: Annotated[tuple[Result, ...], Field(min_length=1)]
+    """Tensors that are returned, in order."""
+    attributes: tuple[Attribute, ...] = ()
+    """Numbers that are fixed for a workload, in calling order."""
+    constructor: tuple[Identifier, ...] = ()
+    """Axes and attributes that a reference module's constructor takes, in order. Attributes that
+    are not named here are passed to `forward` after the inputs."""
+    symbols: tuple[Symbol, ...] = ()
+    """Symbols of the mathematics; empty where there is none."""
+    workloads: Annotated[tuple[Workload, ...], Field(min_length=1, max_length=16)]
+    """Concrete cases; at least one is a boundary."""
+    tolerance: Tolerance = Tolerance()
+    """What the tolerance depends on."""
+    allowed_precision: tuple[Literal["tf32", "bfloat16", "float16"], ...] = ()
+    """Lower precisions that a solution may compute in; none by default."""
+    min_compute_capability: Annotated[str, Field(pattern=r"^\d+\.\d$")] = "7.0"
+    """Smallest CUDA compute capability that the task makes sense on."""
+    provenance: Provenance
+    """Source and licence."""
+
+    @model_validator(mode="after")
+    def _names_agree(self) -> Self:
+        axes = set(self.workloads[0].axes)
+        attributes = {a.name for a in self.attributes}
+        tensors = [t.name for t in (*self.arguments, *self.results)]
+        names = [*tensors, *attributes, *axes]
+        twice = sorted({n for n in names if names.count(n) > 1})
+        if twice:
+            raise ValueError(f"name {twice[0]!r} is declared twice; give each thing its own name")
+        roles = [a.role for a in self.arguments]
+        if roles != sorted(roles):
+            raise ValueError("arguments: list every input before the first parameter")
+        _refuse_unknown("constructor", self.constructor, axes | attributes)
+        _refuse_unknown("symbols", (s.stands_for for s in self.symbols), set(names))
+        for workload in self.workloads:
+            _check_workload(self, workload, axes, attributes)
+        if not any(w.role == "boundary" for w in self.workloads):
+            raise ValueError("workloads: mark at least one boundary shape with role 'boundary'")
+        return self
+
+
+class Task(Identified, TaskHeader):
+    """A task with its texts."""
+
+    ID_PREFIX: ClassVar[str] = "task"
+    ID_EXCLUDES: ClassVar[frozenset[str]] = frozenset({"title", "provenance"})
+
+    description: Text | None = None
+    """Natural-language spec (Markdown), enough on its own to write a solution from."""
+    program: Program | None = None
+    """Program spec."""
+    mathematics: Text | None = None
+    """Mathematical spec: Markdown with LaTeX, over `symbols`."""
+    oracle: Text | None = None
+    """Python file with `oracle(**tensors, **attributes, **axes)`, which follows the mathematics where
+    there is one. It decides, together with the program where there are both."""
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """The forms in which this task is stated, derived from the specs that are there."""
+        present = {
+            Form.LANGUAGE: self.description,
+            Form.PROGRAM: self.program,
+            Form.MATHEMATICS: self.mathematics,
+        }
+        return tuple(form for form, spec in present.items() if spec is not None)
+
+    @model_validator(mode="after")
+    def _can_be_decided(self) -> Self:
+        if not self.forms:
+            raise ValueError("a task needs at least one spec: description, program or mathematics")
+        pytorch = self.program is not None and self.program.language == "pytorch"
+        if self.mathematics is not None and (self.oracle is None or not self.symbols):
+            raise ValueError("mathematics needs `symbols` and an oracle that follows it")
+        if not pytorch and self.oracle is None:
+            raise ValueError("without a PyTorch program the task needs an oracle")
+        return self
+
+
+def _refuse_unknown(field: str, names: object, known: set[str]) -> None:
+    for name in names:  # type: ignore[attr-defined]
+        if name not in known:
+            raise ValueError(f"{field}: {name!r} is not declared; known: {', '.join(sorted(known))}")
+
+
+def _check_workload(
+    task: TaskHeader, workload: Workload, axes: set[str], attributes: set[str]
+) -> None:
+    where = f"workload {workload.name!r}"
+    if set(workload.axes) != axes or set(workload.twin) != axes:
+        raise ValueError(f"{where}: axes and twin must both give exactly {', '.join(sorted(axes))}")
+    if set(workload.attributes) != attributes:
+        raise ValueError(f"{where}: attributes must be exactly {', '.join(sorted(attributes)) or 'none'}")
+    arguments = {a.name for a in task.arguments}
+    _refuse_unknown(f"{where}: distributions", workload.distributions, arguments)
+    for sizes in (workload.axes, workload.twin):
+        for tensor in (*task.arguments, *task.results):
+            evaluate_shape(tensor.shape, sizes)
+        for argument in task.arguments:
+            drawn = workload.distributions.get(argument.name, argument.distribution)
+            evaluate(drawn.low, sizes), evaluate(drawn.high, sizes)
+        evaluate(task.tolerance.reduction, sizes)

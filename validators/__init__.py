@@ -1,0 +1,1 @@
+"""The judge: does a solution compile, is it right, how fast is it; and is a task fit to judge on."""
