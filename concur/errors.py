@@ -9,8 +9,11 @@ class ConcurError(Exception):
     """Base class. `str(error)` is one line that a user can act on."""
 
 
-class RecordError(ConcurError):
-    """A record or file does not say what its schema demands."""
+class RecordError(ConcurError, ValueError):
+    """A record or file does not say what its schema demands.
+
+    Also a ValueError, so that pydantic counts it among a record's problems.
+    """
 
 
 class MissingDependency(ConcurError):

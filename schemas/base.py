@@ -8,6 +8,7 @@ import json
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
 
 from concur.canonical import content_id
 
@@ -63,6 +64,10 @@ class Identified(Record):
     def _bind_id(self, _info: ValidationInfo) -> Self:
         expected = self.compute_id(self.to_plain())
         if self.id not in ("", expected):
-            raise ValueError(f"id {self.id!r} does not match the content; leave it out or use {expected}")
+            raise PydanticCustomError(
+                "id_mismatch",
+                "id '{given}' does not match the content; leave it out or use {expected}",
+                {"given": self.id[:40], "expected": expected},
+            )
         object.__setattr__(self, "id", expected)
         return self

@@ -22,5 +22,5 @@ class Review(Identified):
     """What they decided."""
     reason: Annotated[str, Field(min_length=1, max_length=4000)]
     """Why."""
-    reviewed_on: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
+    reviewed_on: Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
     """Date, YYYY-MM-DD."""

@@ -45,7 +45,7 @@ class SolutionHeader(Record):
     """The file that holds the launcher or `ModelNew`."""
     compile_flags: tuple[Annotated[str, Field(pattern=r"^-[\x21-\x7e]+$", max_length=200)], ...] = ()
     """Further flags for nvcc or g++ (launcher contracts only)."""
-    architecture: Annotated[str, Field(pattern=r"^(sm_\d+[af]?)?$")] = ""
+    architecture: Annotated[str, Field(pattern=r"^(sm_[0-9]+[af]?)?$")] = ""
     """Architecture that it is written for, such as sm_90a; empty for any that the task allows."""
     reasoning_kind: Literal["authored", "sampled", "none"] = "authored"
     """authored: written for the sample. sampled: a model's own reasoning, which counts as a

@@ -105,7 +105,7 @@ class TaskHeader(Record):
     """What the tolerance depends on."""
     allowed_precision: tuple[Literal["tf32", "bfloat16", "float16"], ...] = ()
     """Lower precisions that a solution may compute in; none by default."""
-    min_compute_capability: Annotated[str, Field(pattern=r"^\d+\.\d$")] = "7.0"
+    min_compute_capability: Annotated[str, Field(pattern=r"^[0-9]+\.[0-9]$")] = "7.0"
     """Smallest CUDA compute capability that the task makes sense on."""
     provenance: Provenance
     """Source and licence."""

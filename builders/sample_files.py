@@ -1,0 +1,180 @@
+"""Safe reading of files that somebody else laid out: every problem is a finding, never an error.
+
+Links are not followed, sizes are looked at before reading, and text must be UTF-8 without NUL.
+"""
+
+import os
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from concur.schemas.base import Record
+from concur.schemas.problems import printable, problem
+from concur.schemas.strict import load_record
+from concur.schemas.verdict import Finding
+
+FILE_LIMIT = 1_000_000
+"""Largest file of a sample, in bytes."""
+ENTRY_LIMIT = 500
+"""Entries that one folder of a sample may hold."""
+IGNORED = frozenset({"__pycache__"})
+"""Folders that tools leave behind; ignored with a warning as hidden ones are."""
+
+AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+@dataclass
+class Reader:
+    """Reads files and collects findings; `failed` tells whether one of them is an error."""
+
+    findings: list[Finding] = field(default_factory=list)
+    failed: bool = False
+
+    def child(self) -> "Reader":
+        """Return a reader for a part whose errors do not cost the rest (see `adopt`)."""
+        return Reader()
+
+    def adopt(self, part: "Reader") -> None:
+        """Take over the findings of a part, but not its failure."""
+        self.findings += part.findings
+
+    def report(
+        self,
+        rule: str,
+        message: str,
+        path: Path,
+        *,
+        remedy: str,
+        line: int = 0,
+        severity: Literal["error", "warning"] = "error",
+    ) -> None:
+        """Add a finding about a file or folder."""
+        self.take([problem(rule, message, str(path), remedy=remedy, line=line, severity=severity)])
+
+    def take(self, findings: list[Finding]) -> None:
+        """Add findings that were made elsewhere."""
+        self.findings += findings
+        self.failed = self.failed or any(f.severity == "error" for f in findings)
+
+    def entries(self, folder: Path) -> dict[str, Path]:
+        """Return a folder's visible entries by name, sorted; warns of hidden ones."""
+        try:
+            names = sorted(path.name for path in folder.iterdir())
+        except OSError as error:
+            self.report("folder.unreadable", _reason(error), folder, remedy="Make it readable.")
+            return {}
+        if len(names) > ENTRY_LIMIT:
+            message = f"{len(names):,} entries; at most {ENTRY_LIMIT} are read"
+            self.report(
+                "folder.too-many-files", message, folder, remedy="Remove what is not needed."
+            )
+            return {}
+        visible = {}
+        for name in names:
+            if name.startswith(".") or name in IGNORED:
+                self.stray(folder / name, "is ignored", rule="folder.hidden")
+            else:
+                visible[name] = folder / name
+        return visible
+
+    def stray(self, path: Path, why: str, *, rule: str = "folder.stray-file") -> None:
+        """Warn of a file or folder that has no place here."""
+        self.report(rule, f"{path.name} {why}", path, remedy="Remove it.", severity="warning")
+
+    def is_folder(self, path: Path) -> bool:
+        """Tell whether a path is a folder, not a link to one; a link is reported."""
+        try:
+            mode = path.lstat().st_mode
+        except OSError as error:
+            self.report("folder.unreadable", _reason(error), path, remedy="Make it readable.")
+            return False
+        if stat.S_ISLNK(mode):
+            self._refuse_link(path)
+            return False
+        return stat.S_ISDIR(mode)
+
+    def read_bytes(self, path: Path) -> bytes | None:
+        """Return a regular file's bytes, or None after reporting why not."""
+        try:
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode):
+                self._refuse_link(path)
+                return None
+            if not stat.S_ISREG(mode):
+                message = f"{path.name} is not a regular file"
+                self.report("folder.not-a-file", message, path, remedy="Put a file there.")
+                return None
+            # A link that takes the file's place after the look at it must not be followed either.
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with os.fdopen(handle, "rb") as stream:
+                data = stream.read(FILE_LIMIT + 1)
+        except OSError as error:
+            self.report("folder.unreadable", _reason(error), path, remedy="Make it readable.")
+            return None
+        if len(data) > FILE_LIMIT:
+            message = f"{path.name} is larger than {FILE_LIMIT:,} bytes"
+            self.report("folder.file-too-large", message, path, remedy="Shorten it.")
+            return None
+        return data
+
+    def read_text(self, path: Path) -> str | None:
+        """Return a file's text as it stands, or None after reporting why it is not text."""
+        data = self.read_bytes(path)
+        if data is None:
+            return None
+        try:
+            text = data.decode()
+        except UnicodeDecodeError as error:
+            self.report(
+                "text.encoding",
+                f"byte {error.start} (0x{data[error.start]:02x}) is not UTF-8",
+                path,
+                line=data.count(b"\n", 0, error.start) + 1,
+                remedy="Save the file as UTF-8; binary files cannot be part of a sample.",
+            )
+            return None
+        return text if self._is_sound(text, path) else None
+
+    def read_record(self, cls: type[AnyRecord], path: Path) -> AnyRecord | None:
+        """Return the record that a JSON file holds, or None after reporting why not."""
+        data = self.read_bytes(path)
+        if data is None:
+            return None
+        record, findings = load_record(cls, data, str(path))
+        self.take(findings)
+        return record
+
+    def _is_sound(self, text: str, path: Path) -> bool:
+        if not text.strip():
+            self.report(
+                "text.empty", f"{path.name} is empty", path, remedy="Write it or remove it."
+            )
+            return False
+        if "\0" in text:
+            line = text.count("\n", 0, text.index("\0")) + 1
+            remedy = "Remove it; binary files cannot be part of a sample."
+            self.report("text.nul", "holds a NUL character", path, line=line, remedy=remedy)
+            return False
+        if text.startswith("\ufeff"):
+            remedy = "Save it as UTF-8 without BOM."
+            self.report(
+                "text.byte-order-mark", "begins with a byte order mark", path, line=1, remedy=remedy
+            )
+            return False
+        if "\r" in text:
+            line = text.count("\n", 0, text.index("\r")) + 1
+            message = "holds carriage returns (Windows line ends), which are kept as they are"
+            remedy = "Convert it to line feeds, for instance with `dos2unix`."
+            self.report(
+                "text.carriage-return", message, path, line=line, remedy=remedy, severity="warning"
+            )
+        return True
+
+    def _refuse_link(self, path: Path) -> None:
+        message = f"{printable(path.name)} is a symbolic link"
+        self.report("folder.symlink", message, path, remedy="Put the file itself there.")
+
+
+def _reason(error: OSError) -> str:
+    return f"cannot be read: {error.strerror or type(error).__name__}"
