@@ -4,6 +4,7 @@ Reading never raises for bad data: every problem is a finding, a bad solution is
 costing the others, and a bad sample without costing the next.
 """
 
+import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,9 +13,12 @@ from typing import Any
 
 from concur import jsonl
 from concur.builders.sample_files import AnyRecord, Reader
+from concur.builders.sample_json import lines, read_document
 from concur.builders.solution_folder import VERDICT, read_attempts, read_solution
+from concur.schemas.problems import problem
 from concur.schemas.sample import Sample
 from concur.schemas.solution import Solution
+from concur.schemas.strict import LIMIT as JSON_LIMIT
 from concur.schemas.strict import build_record
 from concur.schemas.task import Task, TaskHeader
 from concur.schemas.trajectory import AttemptLog
@@ -80,16 +84,56 @@ def find_samples(path: Path) -> Iterator[Path]:
 
 
 def read_sample(path: Path) -> SampleRead:
-    """Read one sample from its folder."""
-    reader = Reader()
+    """Read the one sample at a path: a folder, a .json file, or a .jsonl file with one line."""
+    reads = list(itertools.islice(read_samples(path), 2))
+    if len(reads) == 1:
+        return reads[0]
+    return _failed(
+        path, "sample.several", "holds several samples", "Use `read_samples`."
+    )
+
+
+def read_samples(path: Path) -> Iterator[SampleRead]:
+    """Read every sample at one path that `find_samples` gave: several only from a .jsonl file."""
     if not os.path.lexists(path):
-        reader.report(
-            "folder.not-found", "there is no such file or folder", path, remedy="Check the path."
-        )
-        return SampleRead(path, None, tuple(reader.findings))
-    if not reader.is_folder(path):
-        return SampleRead(path, None, tuple(reader.findings))
-    return _read_folder(reader, path)
+        yield _failed(path, "folder.not-found", "is not there", "Check the path.")
+    elif path.suffix == ".jsonl" and not path.is_dir():
+        yield from _read_lines(path)
+    elif path.suffix == ".json" and not path.is_dir():
+        reader = Reader()
+        data = reader.read_bytes(path, JSON_LIMIT)
+        sample = read_document(reader, data, path) if data is not None else None
+        yield SampleRead(path, sample, tuple(reader.findings))
+    else:
+        reader = Reader()
+        if reader.is_folder(path):
+            yield _read_folder(reader, path)
+        elif reader.findings:
+            yield SampleRead(path, None, tuple(reader.findings))
+        else:
+            remedy = "Give a sample folder, a .json or a .jsonl file."
+            yield _failed(path, "folder.not-a-sample", "is no sample", remedy)
+
+
+def _failed(path: Path, rule: str, message: str, remedy: str) -> SampleRead:
+    found = problem(rule, f"{path.name} {message}", str(path), remedy=remedy)
+    return SampleRead(path, None, (found,))
+
+
+def _read_lines(path: Path) -> Iterator[SampleRead]:
+    reader = Reader()
+    stream = reader.open(path)
+    if stream is None:
+        yield SampleRead(path, None, tuple(reader.findings))
+        return
+    number = 0
+    with stream:
+        for number, line in lines(stream):
+            reader = Reader()
+            sample = read_document(reader, line, path, number)
+            yield SampleRead(path, sample, tuple(reader.findings), line=number)
+    if number == 0:
+        yield _failed(path, "json.empty", "holds no line", "Write one sample a line.")
 
 
 def write_verdict(folder: Path, verdict: Verdict) -> Path:

@@ -7,7 +7,7 @@ import os
 import stat
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import BinaryIO, Literal, TypeVar
 
 from concur.schemas.base import Record
 from concur.schemas.problems import printable, problem
@@ -22,6 +22,36 @@ IGNORED = frozenset({"__pycache__"})
 """Folders that tools leave behind; ignored with a warning as hidden ones are."""
 
 AnyRecord = TypeVar("AnyRecord", bound=Record)
+
+
+@dataclass(frozen=True)
+class TextFault:
+    """What is wrong with a text."""
+
+    rule: str
+    message: str
+    """Goes on from the name of the text: "is empty"."""
+    remedy: str
+    line: int = 0
+    severity: Literal["error", "warning"] = "error"
+
+
+def text_fault(text: str) -> TextFault | None:
+    """Return what is wrong with a spec, a source or a reasoning as text, if anything is."""
+    if not text.strip():
+        return TextFault("text.empty", "is empty", "Write it or remove it.")
+    if "\0" in text:
+        remedy = "Remove it; binary files cannot be part of a sample."
+        return TextFault("text.nul", "holds a NUL character", remedy, _line_of(text, "\0"))
+    if text.startswith("\ufeff"):
+        remedy = "Save it as UTF-8 without BOM."
+        return TextFault("text.byte-order-mark", "begins with a byte order mark", remedy, 1)
+    if "\r" in text:
+        message = "holds carriage returns (Windows line ends), which are kept as they are"
+        remedy = "Convert it to line feeds, for instance with `dos2unix`."
+        line = _line_of(text, "\r")
+        return TextFault("text.carriage-return", message, remedy, line, "warning")
+    return None
 
 
 @dataclass
@@ -94,26 +124,33 @@ class Reader:
             return False
         return stat.S_ISDIR(mode)
 
-    def read_bytes(self, path: Path) -> bytes | None:
-        """Return a regular file's bytes, or None after reporting why not."""
+    def open(self, path: Path) -> BinaryIO | None:
+        """Return a regular file, open for reading, or None after reporting why not."""
         try:
             mode = path.lstat().st_mode
-            if stat.S_ISLNK(mode):
-                self._refuse_link(path)
-                return None
-            if not stat.S_ISREG(mode):
-                message = f"{path.name} is not a regular file"
-                self.report("folder.not-a-file", message, path, remedy="Put a file there.")
-                return None
-            # A link that takes the file's place after the look at it must not be followed either.
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-            with os.fdopen(handle, "rb") as stream:
-                data = stream.read(FILE_LIMIT + 1)
+            if stat.S_ISREG(mode):
+                # A link that takes its place after this look must not be followed either.
+                handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                return os.fdopen(handle, "rb")
         except OSError as error:
             self.report("folder.unreadable", _reason(error), path, remedy="Make it readable.")
             return None
-        if len(data) > FILE_LIMIT:
-            message = f"{path.name} is larger than {FILE_LIMIT:,} bytes"
+        if stat.S_ISLNK(mode):
+            self._refuse_link(path)
+        else:
+            message = f"{path.name} is not a regular file"
+            self.report("folder.not-a-file", message, path, remedy="Put a file there.")
+        return None
+
+    def read_bytes(self, path: Path, limit: int = FILE_LIMIT) -> bytes | None:
+        """Return a regular file's bytes, or None after reporting why not."""
+        stream = self.open(path)
+        if stream is None:
+            return None
+        with stream:
+            data = stream.read(limit + 1)
+        if len(data) > limit:
+            message = f"{path.name} is larger than {limit:,} bytes"
             self.report("folder.file-too-large", message, path, remedy="Shorten it.")
             return None
         return data
@@ -146,30 +183,18 @@ class Reader:
         return record
 
     def _is_sound(self, text: str, path: Path) -> bool:
-        if not text.strip():
-            self.report(
-                "text.empty", f"{path.name} is empty", path, remedy="Write it or remove it."
-            )
-            return False
-        if "\0" in text:
-            line = text.count("\n", 0, text.index("\0")) + 1
-            remedy = "Remove it; binary files cannot be part of a sample."
-            self.report("text.nul", "holds a NUL character", path, line=line, remedy=remedy)
-            return False
-        if text.startswith("\ufeff"):
-            remedy = "Save it as UTF-8 without BOM."
-            self.report(
-                "text.byte-order-mark", "begins with a byte order mark", path, line=1, remedy=remedy
-            )
-            return False
-        if "\r" in text:
-            line = text.count("\n", 0, text.index("\r")) + 1
-            message = "holds carriage returns (Windows line ends), which are kept as they are"
-            remedy = "Convert it to line feeds, for instance with `dos2unix`."
-            self.report(
-                "text.carriage-return", message, path, line=line, remedy=remedy, severity="warning"
-            )
-        return True
+        fault = text_fault(text)
+        if fault is None:
+            return True
+        self.report(
+            fault.rule,
+            f"{path.name} {fault.message}",
+            path,
+            line=fault.line,
+            remedy=fault.remedy,
+            severity=fault.severity,
+        )
+        return fault.severity == "warning"
 
     def _refuse_link(self, path: Path) -> None:
         message = f"{printable(path.name)} is a symbolic link"
@@ -178,3 +203,7 @@ class Reader:
 
 def _reason(error: OSError) -> str:
     return f"cannot be read: {error.strerror or type(error).__name__}"
+
+
+def _line_of(text: str, character: str) -> int:
+    return text.count("\n", 0, text.index(character)) + 1

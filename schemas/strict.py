@@ -51,7 +51,7 @@ def read_json(
         return None, [
             problem(
                 "json.too-large",
-                f"{len(data):,} bytes; at most {limit:,} are read",
+                f"larger than {limit:,} bytes, which is the most that is read",
                 source,
                 remedy="Shorten or split it.",
             )

@@ -123,7 +123,7 @@ def test_trajectory_with_nested_lists_survives(make_solution: Any, tmp_path: Pat
         "best": True,
     }
     texts = "task_id task_name family device writer method model license note source tokenizer"
-    plain = dict.fromkeys(texts.split(), "t")
+    plain: dict[str, Any] = dict.fromkeys(texts.split(), "t")
     plain |= {"name": "first", "forms": ["language"], "turns": [turn], "outcome": "solved"}
     plain |= {"best_speedup": None, "total_tokens": 3, "token_encoding": "o200k_base"}
     trajectory = Trajectory.from_plain(plain)
