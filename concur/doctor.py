@@ -1,0 +1,97 @@
+"""What this machine has of what concur can use, and what to do about what is missing.
+
+Nothing is imported to find out: versions are read from package metadata, tools are asked.
+"""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+MINIMUM_PYTHON = (3, 11)
+_FREE_GB = 10
+_TOOL_TIMEOUT_S = 30
+
+
+@dataclass(frozen=True)
+class Examined:
+    """One thing that was looked for."""
+
+    subject: str
+    """What was looked for."""
+    present: bool
+    """Whether it is there."""
+    detail: str
+    """Version, name or size; or what is missing without it."""
+    remedy: str = ""
+    """What to do when it is missing."""
+    required: bool = False
+    """Nothing works without it."""
+
+
+def examine(folder: Path) -> Iterator[Examined]:
+    """Yield what is there and what is missing; `folder` is where data would be written."""
+    found = sys.version_info[:3]
+    yield Examined(
+        "Python",
+        found >= MINIMUM_PYTHON,
+        ".".join(map(str, found)),
+        "install Python 3.11 or newer",
+        required=True,
+    )
+    yield _packages(
+        "library", ("concur-kernels", "datasets", "pyarrow", "pydantic"), "make dataset"
+    )
+    yield _packages(
+        "extra judge", ("torch", "ninja", "numpy"), 'pip install "concur-kernels[judge]"'
+    )
+    yield _packages("extra tokens", ("bpe-openai",), 'pip install "concur-kernels[tokens]"')
+    yield _tool("GPU", ["nvidia-smi", "-L"], "judging CUDA needs an NVIDIA GPU and its driver")
+    yield _tool("nvcc", ["nvcc", "--version"], "install the CUDA toolkit and put its bin on PATH")
+    yield _tool("g++", ["g++", "--version"], "install g++ (Debian, Ubuntu: apt install g++)")
+    yield _disk(folder)
+
+
+def _packages(subject: str, names: tuple[str, ...], remedy: str) -> Examined:
+    versions, missing = [], []
+    for name in names:
+        try:
+            versions.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        return Examined(subject, False, f"without {', '.join(missing)}", remedy)
+    return Examined(subject, True, ", ".join(versions))
+
+
+def _tool(subject: str, command: list[str], remedy: str) -> Examined:
+    path = shutil.which(command[0])
+    if path is None:
+        return Examined(subject, False, f"no {command[0]} on PATH", remedy)
+    try:
+        run = subprocess.run(
+            [path, *command[1:]],
+            capture_output=True,
+            text=True,
+            timeout=_TOOL_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Examined(subject, False, f"{command[0]}: {error}", remedy)
+    lines = [line.strip() for line in run.stdout.split("\n") if line.strip()]
+    if run.returncode != 0 or not lines:
+        return Examined(subject, False, f"{command[0]} ended with code {run.returncode}", remedy)
+    # nvcc says its release in the fourth line; the others' first line is the one that counts.
+    told = next((line for line in lines if "release" in line), lines[0])
+    return Examined(subject, True, told)
+
+
+def _disk(folder: Path) -> Examined:
+    there = next(p for p in (folder.absolute(), *folder.absolute().parents) if p.exists())
+    free_gb = shutil.disk_usage(there).free / 1e9
+    return Examined(
+        "disk", free_gb >= _FREE_GB, f"{free_gb:.0f} GB free", f"{_FREE_GB} GB are comfortable"
+    )
