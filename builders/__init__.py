@@ -1,1 +1,1 @@
-"""From sources to rows: reading sample folders, and the `datasets` builders over corpus and ledger."""
+"""From sources to rows: reading sample folders; the `datasets` builders over corpus and ledger."""

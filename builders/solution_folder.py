@@ -150,7 +150,7 @@ def _source_paths(reader: Reader, entries: dict[str, Path]) -> dict[str, Path]:
             message = f"file name {path.name[:60]!r} holds characters that are not allowed"
             remedy = "Use letters, digits, dots, hyphens and underscores."
             reader.report("solution.file-name", message, path, remedy=remedy)
-        elif not reader.is_folder(path):
+        elif path.is_symlink() or not reader.is_folder(path):
             found[relative] = path
         elif relative.count("/") + 1 >= _MAX_DEPTH:
             message = f"folders are nested deeper than {_MAX_DEPTH} levels"

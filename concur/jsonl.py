@@ -6,7 +6,7 @@ Text may hold U+2028, U+0085 and the like, at which `str.splitlines` would split
 import json
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def append(path: Path, value: Any) -> None:
         os.fsync(stream.fileno())
 
 
-def write(path: Path, values: Iterator[Any]) -> int:
+def write(path: Path, values: Iterable[Any]) -> int:
     """Replace a file by one line of canonical JSON a value, atomically. Returns the count."""
     encoded = [canonical_json(value).encode() + b"\n" for value in values]
     replace(path, b"".join(encoded))

@@ -5,7 +5,7 @@
     triplet, trajectory         the two kinds of published row
     sample                      task + solutions + attempts, as a contributor hands them in
     review                      a person's or model's judgement of a record
-    strict                      strict reading of contributed JSON
+    strict                      strict reading of contributed JSON (with json_text, problems)
     jsonschema, arrow           JSON Schema and Arrow features, derived
 """
 
@@ -14,7 +14,14 @@ from concur.schemas.sample import Sample
 from concur.schemas.solution import Contract, DecidedSolution, Solution, SolutionHeader, SourceFile
 from concur.schemas.task import Form, Program, Task, TaskHeader, Workload
 from concur.schemas.tensors import Argument, Attribute, Distribution, DType, Result
-from concur.schemas.trajectory import Attempt, AttemptLog, AttemptLogHeader, Message, Trajectory, Turn
+from concur.schemas.trajectory import (
+    Attempt,
+    AttemptLog,
+    AttemptLogHeader,
+    Message,
+    Trajectory,
+    Turn,
+)
 from concur.schemas.triplet import Triplet
 from concur.schemas.verdict import (
     Admission,

@@ -1,6 +1,7 @@
 """Evaluate the small arithmetic of shapes and bounds: axis names, numbers, + - * // %, min, max."""
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping
 
@@ -23,8 +24,11 @@ def evaluate(expression: str, axes: Mapping[str, Number]) -> Number:
     Raises RecordError naming the expression when it is malformed or uses an unknown axis.
     """
     try:
-        return _value(ast.parse(expression.strip(), mode="eval").body, axes)
-    except (SyntaxError, ZeroDivisionError, _Unsupported, RecursionError) as error:
+        value = _value(ast.parse(expression.strip(), mode="eval").body, axes)
+        if not math.isfinite(value):
+            raise _Unsupported(f"{value} is not a number")
+        return value
+    except (SyntaxError, ArithmeticError, _Unsupported, RecursionError) as error:
         raise RecordError(
             f"expression {expression!r}: {error}; use axis names ({', '.join(axes) or 'none'}), "
             "numbers, + - * // %, min() and max()"
@@ -32,12 +36,14 @@ def evaluate(expression: str, axes: Mapping[str, Number]) -> Number:
 
 
 def evaluate_shape(shape: tuple[str, ...], axes: Mapping[str, Number]) -> tuple[int, ...]:
-    """Return the integer sizes of a shape. Raises RecordError for a size that is not a natural number."""
+    """Return the integer sizes of a shape. Raises RecordError where one is no natural number."""
     sizes = []
     for expression in shape:
         size = evaluate(expression, axes)
         if not isinstance(size, int) or size < 0:
-            raise RecordError(f"shape {expression!r} gives {size}; a size is an integer of 0 or more")
+            raise RecordError(
+                f"shape {expression!r} gives {size}; a size is an integer of 0 or more"
+            )
         sizes.append(size)
     return tuple(sizes)
 

@@ -172,8 +172,7 @@ def _schema_findings(error: SchemaError) -> Iterator[_Found]:
         case "additionalProperties":
             yield from _odd_keys(path, value, schema["patternProperties"])
         case "required":
-            for key in (k for k in wanted if k not in value):
-                yield (path, "schema.missing-key", f"key {key!r} is missing", f"Add {key!r}.")
+            yield _missing_keys(path, [key for key in wanted if key not in value])
         case "type":
             names = _types(wanted)
             yield (
@@ -204,6 +203,13 @@ def _schema_findings(error: SchemaError) -> Iterator[_Found]:
         case keyword:
             message = f"{name}: does not satisfy {keyword} {excerpt(wanted)}"
             yield (path, f"schema.{_dashed(str(keyword)).lower()}", message, "Correct this value.")
+
+
+def _missing_keys(path: JsonPath, keys: list[str]) -> _Found:
+    # jsonschema tells of each missing key by itself; the same finding for all is told once.
+    names = ", ".join(map(repr, keys))
+    message = f"keys {names} are missing" if len(keys) > 1 else f"key {names} is missing"
+    return (path, "schema.missing-key", message, f"Add {'them' if len(keys) > 1 else 'it'}.")
 
 
 def _types(wanted: str | list[str]) -> str:

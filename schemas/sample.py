@@ -14,7 +14,7 @@ from concur.schemas.trajectory import AttemptLog
 
 
 class Sample(Record):
-    """A task, its solutions, and recorded attempts at it. Holds no verdicts: the judge makes those."""
+    """A task, its solutions, and recorded attempts at it; no verdicts, which the judge makes."""
 
     task: Task
     """The task."""

@@ -10,9 +10,15 @@ from concur.schemas.provenance import Origin
 
 FilePath = Annotated[
     str,
-    Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$", max_length=200),
+    Field(
+        pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$", max_length=200
+    ),
 ]
 """A relative path without `..`, hidden parts or white space."""
+
+
+CompileFlag = Annotated[str, Field(pattern=r"^-[\x21-\x7e]+$", max_length=200)]
+"""One flag without white space."""
 
 
 class Contract(StrEnum):
@@ -43,7 +49,7 @@ class SolutionHeader(Record):
     """How it is called."""
     entry: FilePath
     """The file that holds the launcher or `ModelNew`."""
-    compile_flags: tuple[Annotated[str, Field(pattern=r"^-[\x21-\x7e]+$", max_length=200)], ...] = ()
+    compile_flags: tuple[CompileFlag, ...] = ()
     """Further flags for nvcc or g++ (launcher contracts only)."""
     architecture: Annotated[str, Field(pattern=r"^(sm_[0-9]+[af]?)?$")] = ""
     """Architecture that it is written for, such as sm_90a; empty for any that the task allows."""

@@ -4,6 +4,7 @@ A task states its computation in any subset of three specs; its *forms* are deri
 that are there. The oracle decides in float64.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -69,7 +70,7 @@ class Program(Record):
 
 
 class TaskHeader(Record):
-    """What `task.json` in a task's folder holds: everything but the texts, which are files beside it."""
+    """What `task.json` in a task's folder holds: everything but the texts beside it."""
 
     name: Name
     """Name of the task; also its folder."""
@@ -114,8 +115,8 @@ class TaskHeader(Record):
     def _names_agree(self) -> Self:
         axes = set(self.workloads[0].axes)
         attributes = {a.name for a in self.attributes}
-        tensors = [t.name for t in (*self.arguments, *self.results)]
-        names = [*tensors, *attributes, *axes]
+        tensors: tuple[Argument | Result, ...] = (*self.arguments, *self.results)
+        names = [*(t.name for t in tensors), *attributes, *axes]
         twice = sorted({n for n in names if names.count(n) > 1})
         if twice:
             raise ValueError(f"name {twice[0]!r} is declared twice; give each thing its own name")
@@ -144,8 +145,8 @@ class Task(Identified, TaskHeader):
     mathematics: Text | None = None
     """Mathematical spec: Markdown with LaTeX, over `symbols`."""
     oracle: Text | None = None
-    """Python file with `oracle(**tensors, **attributes, **axes)`, which follows the mathematics where
-    there is one. It decides, together with the program where there are both."""
+    """Python file with `oracle(**tensors, **attributes, **axes)`, which follows the mathematics
+    where there is one. It decides, together with the program where there are both."""
 
     @property
     def forms(self) -> tuple[Form, ...]:
@@ -169,10 +170,14 @@ class Task(Identified, TaskHeader):
         return self
 
 
-def _refuse_unknown(field: str, names: object, known: set[str]) -> None:
-    for name in names:  # type: ignore[attr-defined]
+def _refuse_unknown(field: str, names: Iterable[str], known: set[str]) -> None:
+    for name in names:
         if name not in known:
-            raise ValueError(f"{field}: {name!r} is not declared; known: {', '.join(sorted(known))}")
+            raise ValueError(f"{field}: {name!r} is not declared; known: {_listed(known)}")
+
+
+def _listed(names: set[str]) -> str:
+    return ", ".join(sorted(names)) or "none"
 
 
 def _check_workload(
@@ -180,13 +185,14 @@ def _check_workload(
 ) -> None:
     where = f"workload {workload.name!r}"
     if set(workload.axes) != axes or set(workload.twin) != axes:
-        raise ValueError(f"{where}: axes and twin must both give exactly {', '.join(sorted(axes))}")
+        raise ValueError(f"{where}: axes and twin must both give exactly {_listed(axes)}")
     if set(workload.attributes) != attributes:
-        raise ValueError(f"{where}: attributes must be exactly {', '.join(sorted(attributes)) or 'none'}")
+        raise ValueError(f"{where}: attributes must be exactly {_listed(attributes)}")
     arguments = {a.name for a in task.arguments}
     _refuse_unknown(f"{where}: distributions", workload.distributions, arguments)
     for sizes in (workload.axes, workload.twin):
-        for tensor in (*task.arguments, *task.results):
+        tensors: tuple[Argument | Result, ...] = (*task.arguments, *task.results)
+        for tensor in tensors:
             evaluate_shape(tensor.shape, sizes)
         for argument in task.arguments:
             drawn = workload.distributions.get(argument.name, argument.distribution)

@@ -1,7 +1,7 @@
 """Verdicts: what one run of the judge found, with its evidence and environment. Immutable.
 
-Only a run of the judge writes a verdict. One that was made on a CPU says so (`environment.device_kind`)
-and is refused by corpus, curation and publishing.
+Only a run of the judge writes a verdict. One that was made on a CPU says so
+(`environment.device_kind`) and is refused by corpus, curation and publishing.
 """
 
 from enum import StrEnum
