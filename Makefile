@@ -14,7 +14,8 @@ TORCH_INDEX ?=
 OUT ?= data
 
 BIN := .venv/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP = @echo "Installing into .venv: $(patsubst .%,%,$(@F)) (minutes the first time)" && \
+	$(BIN)/python -m pip install -qq --disable-pip-version-check
 # -P: without it the checkout's validators/ would hide the index's package of that name.
 RUN := $(BIN)/python -P -m
 HAS_GPU := command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q '^GPU'

@@ -1,6 +1,7 @@
 """What this machine has of what concur can use, and what to do about what is missing.
 
-Nothing is imported to find out: versions are read from package metadata, tools are asked.
+Versions are read from package metadata and tools are asked, so that a broken package cannot break
+the report. Only the tokenizer is really loaded, since its file may have to be unpacked.
 """
 
 import shutil
@@ -10,6 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from concur import tokens
+from concur.errors import MissingDependency
 
 MINIMUM_PYTHON = (3, 11)
 _FREE_GB = 10
@@ -49,6 +53,7 @@ def examine(folder: Path) -> Iterator[Examined]:
         "extra judge", ("torch", "ninja", "numpy"), 'pip install "concur-kernels[judge]"'
     )
     yield _packages("extra tokens", ("bpe-openai",), 'pip install "concur-kernels[tokens]"')
+    yield _tokenizer()
     yield _tool("GPU", ["nvidia-smi", "-L"], "judging CUDA needs an NVIDIA GPU and its driver")
     yield _tool("nvcc", ["nvcc", "--version"], "install the CUDA toolkit and put its bin on PATH")
     yield _tool("g++", ["g++", "--version"], "install g++ (Debian, Ubuntu: apt install g++)")
@@ -65,6 +70,15 @@ def _packages(subject: str, names: tuple[str, ...], remedy: str) -> Examined:
     if missing:
         return Examined(subject, False, f"without {', '.join(missing)}", remedy)
     return Examined(subject, True, ", ".join(versions))
+
+
+def _tokenizer() -> Examined:
+    subject = "tokenizer file"
+    try:
+        tokens.count(("concur",))
+    except MissingDependency as error:
+        return Examined(subject, False, str(error), tokens.INSTALL)
+    return Examined(subject, True, f"{tokens.ENCODING}, no network needed")
 
 
 def _tool(subject: str, command: list[str], remedy: str) -> Examined:

@@ -1,9 +1,11 @@
 """What is on disk is what the wheel holds, and the wheel takes no top-level name but `concur`."""
 
+import re
 import subprocess
 import sys
 import tomllib
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,15 +29,19 @@ def packages_on_disk() -> set[str]:
     return found
 
 
-def tracked(*paths: str) -> set[str]:
-    """Files under paths as git knows them; a wheel may also be built where there is no git."""
-    run = subprocess.run(
-        ["git", "ls-files", "--", *paths], cwd=ROOT, capture_output=True, text=True
-    )
-    if run.returncode == 0 and run.stdout:
-        return set(run.stdout.split("\n")) - {""}
-    files = (p for path in paths for p in (ROOT / path).rglob("*") if p.is_file())
-    return {str(p.relative_to(ROOT)) for p in files if "__pycache__" not in p.parts}
+@cache
+def checkout() -> tuple[str, ...]:
+    """Files of the checkout as git knows them; without git, everything that no build left behind."""
+    run = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    names = run.stdout.split("\n") if run.returncode == 0 else []
+    if not any(names):
+        names = [str(p.relative_to(ROOT)) for p in ROOT.rglob("*") if p.is_file() or p.is_symlink()]
+    unwanted = re.compile(r"(\.|build/|dist/|data/|[^/]*\.egg-info/)|.*__pycache__/")
+    return tuple(n for n in names if n and (ROOT / n).exists() and not unwanted.match(n))
+
+
+def tracked(*folders: str) -> set[str]:
+    return {n for n in checkout() if any(n.startswith(f"{f}/") for f in folders)}
 
 
 @pytest.fixture(scope="session")
@@ -44,8 +50,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     # setuptools leaves build/ and *.egg-info beside the sources: it gets a copy of its own.
     copy = tmp_path_factory.mktemp("checkout")
     archive = copy / "checkout.tar"
-    names = sorted(n for n in tracked(".") if (ROOT / n).exists())
-    subprocess.run(["tar", "-cf", archive, "--", *names], cwd=ROOT, check=True)
+    subprocess.run(["tar", "-cf", archive, "--", *checkout()], cwd=ROOT, check=True)
     subprocess.run(["tar", "-xf", archive], cwd=copy, check=True)
     archive.unlink()
     command = [
@@ -118,7 +123,7 @@ def test_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
 
 def test_no_path_of_a_machine() -> None:
     needles = tuple(f"/{top}/" for top in ("home", "root", "work", "Users"))
-    for name in tracked("."):
+    for name in checkout():
         path = ROOT / name
         if path.is_symlink() or not path.is_file() or name == "tests/test_packaging.py":
             continue
