@@ -132,8 +132,8 @@ class TaskHeader(Record):
         return self
 
 
-class Task(Identified, TaskHeader):
-    """A task with its texts."""
+class TaskTexts(Identified, TaskHeader):
+    """A task with its texts: what `Task` and its published row share."""
 
     ID_PREFIX: ClassVar[str] = "task"
     ID_EXCLUDES: ClassVar[frozenset[str]] = frozenset({"title", "provenance"})
@@ -148,6 +148,21 @@ class Task(Identified, TaskHeader):
     """Python file with `oracle(**tensors, **attributes, **axes)`, which follows the mathematics
     where there is one. It decides, together with the program where there are both."""
 
+    @model_validator(mode="after")
+    def _can_be_decided(self) -> Self:
+        if self.description is None and self.program is None and self.mathematics is None:
+            raise ValueError("a task needs at least one spec: description, program or mathematics")
+        pytorch = self.program is not None and self.program.language == "pytorch"
+        if self.mathematics is not None and (self.oracle is None or not self.symbols):
+            raise ValueError("mathematics needs `symbols` and an oracle that follows it")
+        if not pytorch and self.oracle is None:
+            raise ValueError("without a PyTorch program the task needs an oracle")
+        return self
+
+
+class Task(TaskTexts):
+    """A task with its texts."""
+
     @property
     def forms(self) -> tuple[Form, ...]:
         """The forms in which this task is stated, derived from the specs that are there."""
@@ -158,16 +173,29 @@ class Task(Identified, TaskHeader):
         }
         return tuple(form for form, spec in present.items() if spec is not None)
 
-    @model_validator(mode="after")
-    def _can_be_decided(self) -> Self:
-        if not self.forms:
-            raise ValueError("a task needs at least one spec: description, program or mathematics")
-        pytorch = self.program is not None and self.program.language == "pytorch"
-        if self.mathematics is not None and (self.oracle is None or not self.symbols):
-            raise ValueError("mathematics needs `symbols` and an oracle that follows it")
-        if not pytorch and self.oracle is None:
-            raise ValueError("without a PyTorch program the task needs an oracle")
-        return self
+
+class AdmissionNote(Record):
+    """Where and when a task was admitted."""
+
+    sizes: Literal["twin", "full"]
+    """twin: its small workloads, on a CPU. full: the real ones, on a GPU."""
+    device: str
+    """Name of the processor or GPU."""
+    judged_on: str
+    """Date, YYYY-MM-DD."""
+    rules_version: int
+    """Version of the judge's rules."""
+
+
+class AdmittedTask(TaskTexts):
+    """A task that was admitted: one row of the config `tasks`."""
+
+    ID_EXCLUDES: ClassVar[frozenset[str]] = Task.ID_EXCLUDES | {"forms", "admissions"}
+
+    forms: tuple[str, ...]
+    """Forms in which the task is stated."""
+    admissions: tuple[AdmissionNote, ...]
+    """Where and when it was admitted."""
 
 
 def _refuse_unknown(field: str, names: Iterable[str], known: set[str]) -> None:
