@@ -49,14 +49,28 @@ __device__ __forceinline__ void cp_async_wait() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kPending) : "memory");
 }
 
-// Eight elements that begin at any address, one by one; zero outside the matrix.
+// Eight elements from any address: five aligned words shifted together, or single elements at the end of a row or
+// matrix; zero outside.
 __device__ uint4 load_unaligned(const bf16* matrix, int64_t rows, int64_t depth, int64_t row, int64_t k) {
-  const auto* source = reinterpret_cast<const uint16_t*>(matrix) + row * depth + k;
   uint32_t w[4] = {0, 0, 0, 0};
-  if (row < rows) {
+  if (row < rows && k < depth) {
+    const int64_t begin = row * depth + k;
+    const int shift = static_cast<int>(begin & 1);
+    if (k + 8 <= depth && begin - shift + 10 <= rows * depth) {
+      const uint32_t* p = reinterpret_cast<const uint32_t*>(matrix + (begin - shift));
+      uint32_t low = p[0];
 #pragma unroll
-    for (int i = 0; i < 8; ++i)
-      if (k + i < depth) w[i / 2] |= static_cast<uint32_t>(source[i]) << (16 * (i % 2));
+      for (int i = 0; i < 4; ++i) {
+        const uint32_t high = p[i + 1];
+        w[i] = __funnelshift_r(low, high, 16 * shift);
+        low = high;
+      }
+    } else {
+      const auto* source = reinterpret_cast<const uint16_t*>(matrix) + begin;
+#pragma unroll
+      for (int i = 0; i < 8; ++i)
+        if (k + i < depth) w[i / 2] |= static_cast<uint32_t>(source[i]) << (16 * (i % 2));
+    }
   }
   return make_uint4(w[0], w[1], w[2], w[3]);
 }

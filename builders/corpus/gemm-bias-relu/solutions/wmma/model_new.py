@@ -1,4 +1,11 @@
-#include <cstdint>
+import torch
+import torch.nn as nn
+from torch.utils.cpp_extension import load_inline
+
+CUDA_SOURCE = r"""
+#include <torch/extension.h>
+#include <ATen/cuda/CUDAContext.h>
+#include <c10/cuda/CUDAGuard.h>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #include <mma.h>
@@ -36,9 +43,10 @@ __device__ void load_tile(bf16* tile, const bf16* __restrict__ matrix, int64_t r
   }
 }
 
-__global__ __launch_bounds__(kThreads) void linear_relu(const bf16* __restrict__ x, const bf16* __restrict__ weight,
-                                                        const bf16* __restrict__ bias, bf16* __restrict__ y,
-                                                        int64_t K, int64_t M, int64_t N, int64_t tiles_n) {
+__global__ __launch_bounds__(kThreads) void linear_relu_kernel(const bf16* __restrict__ x,
+                                                               const bf16* __restrict__ weight,
+                                                               const bf16* __restrict__ bias, bf16* __restrict__ y,
+                                                               int64_t K, int64_t M, int64_t N, int64_t tiles_n) {
   __shared__ __align__(32) bf16 xs[kTile * kPitch];
   __shared__ __align__(32) bf16 ws[kTile * kPitch];
   __shared__ __align__(32) float out[kTile * kOutPitch];
@@ -92,11 +100,43 @@ __global__ __launch_bounds__(kThreads) void linear_relu(const bf16* __restrict__
 
 }  // namespace
 
-extern "C" int launch(const __nv_bfloat16* x, const __nv_bfloat16* weight, const __nv_bfloat16* bias,
-                      __nv_bfloat16* y, int64_t K, int64_t M, int64_t N, void* stream) {
+torch::Tensor linear_relu(torch::Tensor x, torch::Tensor weight, torch::Tensor bias) {
+  for (const auto& tensor : {x, weight, bias})
+    TORCH_CHECK(tensor.is_cuda() && tensor.scalar_type() == torch::kBFloat16, "expected bfloat16 tensors on a GPU");
+  TORCH_CHECK(x.dim() == 2 && weight.dim() == 2 && x.size(1) == weight.size(1) && bias.numel() == weight.size(0),
+              "expected x [M, K], weight [N, K] and bias [N]");
+  const c10::cuda::CUDAGuard guard(x.device());
+  x = x.contiguous();
+  weight = weight.contiguous();
+  bias = bias.contiguous();
+  const int64_t M = x.size(0), N = weight.size(0), K = x.size(1);
+  auto y = torch::empty({M, N}, x.options());
   const int64_t tiles_n = (N + kTile - 1) / kTile;
   const int64_t blocks = (M + kTile - 1) / kTile * tiles_n;
-  linear_relu<<<static_cast<unsigned>(blocks), kThreads, 0, static_cast<cudaStream_t>(stream)>>>(
-      x, weight, bias, y, K, M, N, tiles_n);
-  return static_cast<int>(cudaGetLastError());
+  linear_relu_kernel<<<static_cast<unsigned>(blocks), kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
+      reinterpret_cast<const bf16*>(x.data_ptr()), reinterpret_cast<const bf16*>(weight.data_ptr()),
+      reinterpret_cast<const bf16*>(bias.data_ptr()), reinterpret_cast<bf16*>(y.data_ptr()), K, M, N, tiles_n);
+  C10_CUDA_KERNEL_LAUNCH_CHECK();
+  return y;
 }
+"""
+
+CPP_SOURCE = "torch::Tensor linear_relu(torch::Tensor x, torch::Tensor weight, torch::Tensor bias);"
+
+extension = load_inline(
+    name="linear_relu_wmma",
+    cpp_sources=CPP_SOURCE,
+    cuda_sources=CUDA_SOURCE,
+    functions=["linear_relu"],
+    extra_cuda_cflags=["-O3"],
+)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, in_features: int, out_features: int):
+        super().__init__()
+        self.weight = nn.Parameter(0.03 * torch.randn(out_features, in_features))
+        self.bias = nn.Parameter(torch.randn(out_features))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return extension.linear_relu(x, self.weight, self.bias)
