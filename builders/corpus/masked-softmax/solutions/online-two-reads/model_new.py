@@ -58,8 +58,10 @@ __global__ __launch_bounds__(kThreads) void masked_softmax_kernel(const float* _
 }  // namespace
 
 torch::Tensor masked_softmax(torch::Tensor scores, torch::Tensor key_mask, double scale) {
-  TORCH_CHECK(scores.is_cuda() && scores.dim() == 4 && scores.scalar_type() == torch::kFloat32, "scores: float32 [B, H, Q, N]");
-  TORCH_CHECK(key_mask.is_cuda() && key_mask.dim() == 2 && key_mask.scalar_type() == torch::kBool, "key_mask: bool [B, N]");
+  TORCH_CHECK(scores.is_cuda() && scores.dim() == 4 && scores.scalar_type() == torch::kFloat32,
+              "expected scores as float32 [B, H, Q, N] on a GPU");
+  TORCH_CHECK(key_mask.is_cuda() && key_mask.dim() == 2 && key_mask.scalar_type() == torch::kBool,
+              "expected key_mask as bool [B, N] on a GPU");
   const c10::cuda::CUDAGuard guard(scores.device());
   scores = scores.contiguous();
   key_mask = key_mask.contiguous();
