@@ -5,9 +5,9 @@ from torch.utils.cpp_extension import load_inline
 CUDA = r"""
 #include <cstdint>
 #include <torch/extension.h>
-#include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 
 namespace {
 
@@ -74,10 +74,12 @@ torch::Tensor bias_gelu_residual(torch::Tensor x_any, torch::Tensor residual_any
   const int64_t vectors = vector ? total / 4 : 0;
   const int64_t items = vector ? vectors + 1 : total;
   const int64_t wanted = (items + kThreads - 1) / kThreads;
-  const int64_t resident = 8 * at::cuda::getCurrentDeviceProperties()->multiProcessorCount;
+  int multiprocessors = 0;
+  C10_CUDA_CHECK(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, x.get_device()));
+  const int64_t resident = 8LL * multiprocessors;
   const int64_t blocks = wanted < resident ? wanted : resident;
   const int64_t step = (4 * blocks * kThreads) % columns;
-  const auto stream = at::cuda::getCurrentCUDAStream();
+  const auto stream = c10::cuda::getCurrentCUDAStream();
   if (columns % 4 == 0 && aligned16(pb)) {
     fused<true><<<blocks, kThreads, 0, stream>>>(px, pr, pb, py, total, vectors, columns, step);
   } else {

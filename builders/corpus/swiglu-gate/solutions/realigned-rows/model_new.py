@@ -6,9 +6,9 @@ CUDA = r"""
 #include <cstdint>
 #include <cuda_bf16.h>
 #include <torch/extension.h>
-#include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAGuard.h>
+#include <c10/cuda/CUDAStream.h>
 
 namespace {
 
@@ -110,7 +110,7 @@ torch::Tensor swiglu_gate(torch::Tensor x_any, torch::Tensor scale_any) {
   auto y = torch::empty({rows, columns}, x.options());
   if (y.numel() == 0) return y;
   const bool aligned = aligned16(x.data_ptr()) && aligned16(scale.data_ptr()) && aligned16(y.data_ptr());
-  swiglu<<<static_cast<unsigned>(rows), kThreads, 0, at::cuda::getCurrentCUDAStream()>>>(
+  swiglu<<<static_cast<unsigned>(rows), kThreads, 0, c10::cuda::getCurrentCUDAStream()>>>(
       static_cast<const uint16_t*>(x.data_ptr()), static_cast<const uint16_t*>(scale.data_ptr()),
       static_cast<uint16_t*>(y.data_ptr()), rows, columns, aligned);
   C10_CUDA_KERNEL_LAUNCH_CHECK();
