@@ -156,10 +156,10 @@ cudaError_t run(const Tensors<T>& t, int64_t rows, int64_t units, float eps, cud
 template <typename T>
 cudaError_t choose(const Tensors<T>& t, int64_t rows, int64_t columns, float eps, cudaStream_t stream) {
   const int64_t units = columns / static_cast<int64_t>(sizeof(T) / sizeof(float));
+  constexpr int kLong = sizeof(T) == sizeof(float) ? 16 : 8;
   if (units <= 512) return run<T, 2, 256, true>(t, rows, units, eps, stream);
-  if (units <= 2048) return run<T, 4, 512, true>(t, rows, units, eps, stream);
-  if (units <= 4096) return run<T, 8, 512, false>(t, rows, units, eps, stream);
-  return run<T, 8, 1024, false>(t, rows, units, eps, stream);
+  if (units <= 1024) return run<T, 4, 256, true>(t, rows, units, eps, stream);
+  return run<T, kLong, 1024, false>(t, rows, units, eps, stream);
 }
 
 bool on_boundary(const void* p) { return reinterpret_cast<uintptr_t>(p) % 16 == 0; }

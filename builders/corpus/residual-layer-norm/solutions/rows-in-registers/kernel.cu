@@ -118,8 +118,10 @@ void run(const Call& c, int units) {
       reinterpret_cast<const T*>(c.bias), reinterpret_cast<T*>(c.y), reinterpret_cast<T*>(c.s), units, c.eps);
 }
 
+// Few threads with many elements each, so that several blocks fit on a multiprocessor whatever the row's length.
 template <typename T>
 void choose(const Call& c) {
+  constexpr int kLong = sizeof(T) == sizeof(float) ? 16 : 8;
   const int units = static_cast<int>(c.columns / (sizeof(T) / sizeof(float)));
   if (units <= 128) {
     run<T, 1>(c, units);
@@ -128,7 +130,7 @@ void choose(const Call& c) {
   } else if (units <= 2048) {
     run<T, 4>(c, units);
   } else {
-    run<T, 8>(c, units);
+    run<T, kLong>(c, units);
   }
 }
 
