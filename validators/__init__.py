@@ -1,1 +1,1 @@
-"""The judge: does a solution compile, is it right, how fast is it; and is a task fit to judge on."""
+"""The judge: whether a solution compiles, is right and how fast; whether a task is fit."""

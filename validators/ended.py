@@ -1,0 +1,109 @@
+"""How a run of the judge comes to its end before the last gate, and what it says about that."""
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Literal
+
+from concur.schemas.verdict import Fault, Finding, Status
+from concur.validators.process import (
+    ChildDied,
+    ChildError,
+    ChildFailed,
+    ChildForged,
+    ChildTimeout,
+)
+
+_EVIDENCE = 3000
+
+
+class Ended(Exception):
+    """The verdict is clear: status, whose fault, and why."""
+
+    def __init__(self, status: Status, fault: Fault, *findings: Finding) -> None:
+        """Take what the verdict will say."""
+        super().__init__(findings[0].message if findings else status.value)
+        self.status = status
+        self.fault = fault
+        self.findings = findings
+
+
+def finding(
+    rule: str,
+    message: str,
+    *,
+    where: str = "",
+    evidence: str = "",
+    severity: Literal["error", "warning", "info"] = "error",
+    remedy: str = "",
+) -> Finding:
+    """Return a finding with scrubbed, trimmed texts."""
+    return Finding(
+        rule=rule,
+        severity=severity,
+        message=scrub(message)[:400],
+        where=where,
+        evidence=scrub(evidence)[-_EVIDENCE:],
+        remedy=remedy,
+    )
+
+
+def scrub(text: str) -> str:
+    """Return text without the folders of this machine: private ones become `.`."""
+    roots = {tempfile.gettempdir(), "/dev/shm", str(Path.home()), str(Path.cwd())}
+    for root in sorted(roots - {"/"}, key=len, reverse=True):
+        text = re.sub(
+            re.escape(root) + r"(?:/concur-[A-Za-z0-9_.-]+)*(?:/[0-9a-f]{16,})*", ".", text
+        )
+    text = re.sub(
+        r"(?:/[\w.+-]+)+/(site-packages|dist-packages|lib/python3\.\d+|include)/", r"\1/", text
+    )
+    text = re.sub(r"(?:/[\w.+-]+)+/concur-[\w.-]+", ".", text)
+    text = re.sub(r"(?:/[\w.+-]+)+/validators/child\.py", "child.py", text)
+    return text.replace("\x00", "")
+
+
+def ended_by(error: ChildFailed, rule: str, where: str, log: str = "") -> Ended:
+    """Return the end that a candidate's failing child means. `rule` names the gate's own rule."""
+    text = str(error)
+    printed = log[-1500:]
+    match error:
+        case ChildTimeout():
+            found = finding("run.timeout", text, where=where, evidence=printed)
+            return Ended(Status.TIMEOUT, Fault.CANDIDATE, found)
+        case ChildForged():
+            return Ended(Status.CHEATING, Fault.CANDIDATE, finding("run.forged", text, where=where))
+        case ChildDied():
+            found = finding("run.died", f"the process {text}", where=where, evidence=printed)
+            return Ended(Status.RUNTIME_ERROR, Fault.CANDIDATE, found)
+        case ChildError(kind="oom"):
+            found = finding("run.memory", "out of memory", where=where, evidence=text)
+            return Ended(Status.OUT_OF_MEMORY, Fault.INFRASTRUCTURE, found)
+        case ChildError(kind="structure"):
+            found = finding("structure.parameters", text, where=where)
+            return Ended(Status.WRONG_STRUCTURE, Fault.CANDIDATE, found)
+    loading = rule == "load.failed"
+    if loading and _is_build_error(text):
+        found = finding("compile.failed", "the extension does not build", evidence=errors_of(text))
+        return Ended(Status.COMPILE_ERROR, Fault.CANDIDATE, found)
+    last = text.strip().splitlines()[-1] if text.strip() else "an error without a text"
+    found = finding(rule, last, where=where, evidence=text if len(text) > len(last) else printed)
+    status = Status.LOAD_ERROR if loading else Status.RUNTIME_ERROR
+    return Ended(status, Fault.CANDIDATE, found)
+
+
+def errors_of(text: str, count: int = 3) -> str:
+    """Return the first errors of a compiler's output with a few lines after each, else its end."""
+    lines = scrub(text).splitlines()
+    kept: list[str] = []
+    for number, line in enumerate(lines):
+        if re.search(r"\b(?:error|fatal error|undefined reference)\b", line) and count:
+            if re.search(r"(Error building extension|ninja: build stopped|subprocess)", line):
+                continue
+            kept += lines[number : number + 4]
+            count -= 1
+    return "\n".join(kept)[:_EVIDENCE] if kept else "\n".join(lines)[-_EVIDENCE:]
+
+
+def _is_build_error(text: str) -> bool:
+    return "Error building extension" in text or "Error compiling objects" in text

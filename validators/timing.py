@@ -1,0 +1,149 @@
+"""Time a right solution beside the baseline, on a GPU that nobody else uses meanwhile.
+
+CUDA events around single calls, the L2 cache flushed before each; fresh copies of one of several
+input sets for every call; blocks of baseline and candidate in the order A B B A. One timed call, at
+a position that the judge chose, has its results compared with the oracle. The times themselves are
+measured, and could be forged, inside the candidate's process: this form has no second clock.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from concur.schemas.task import Task, Workload
+from concur.schemas.verdict import Comparison, Fault, Status, Timing
+from concur.validators.candidate import SLOT, Candidate
+from concur.validators.draw import Case, case_of, derive, draw
+from concur.validators.ended import Ended, finding
+from concur.validators.jobs import call_job, discard, expect, send
+from concur.validators.lock import DeviceLock
+from concur.validators.process import ChildFailed
+from concur.validators.reference import Reference
+from concur.validators.verify import check
+
+WARM_UP_S = 0.2
+"""Seconds of calls before the first block of each side."""
+
+_RING = 3
+_RING_BYTES = 1 << 30
+_RESAMPLES = 1000
+
+
+class Stopwatch:
+    """Times one solution on the workloads of a task."""
+
+    def __init__(self, candidate: Candidate, reference: Reference, lock: DeviceLock, seed: int):
+        """Take both children and the run's seed."""
+        self.candidate, self.reference, self.lock, self.seed = candidate, reference, lock, seed
+        self.task: Task = candidate.task
+        self.options = candidate.options
+
+    def measure(self, workload: Workload) -> tuple[Timing, list[Comparison]]:
+        """Return the times of one workload and how a timed result compared. Raises Ended."""
+        cases = self._cases(workload)
+        half = self.options.timed_calls // 2
+        secret = derive(self.seed, self.candidate.solution.id, workload.name, "kept")
+        keep = secret % max(1, half)
+        kept_case = cases[keep % len(cases)]
+        targets = expect(self.task, kept_case, self.candidate.folder, "timed-out")
+        own_targets = expect(self.task, kept_case, self.reference.folder, "timed-out")
+        try:
+            with self.lock.shared():
+                expected = self.reference.expected(kept_case)
+                self._prepare(cases)
+            block = {"calls": half, "keep": keep, "guard": self.candidate.guard, "first": 0}
+            with self.lock.exclusive():
+                base = self._time_reference({**block, "warm_s": WARM_UP_S, "results": own_targets})
+                mine = self._time_candidate(
+                    kept_case, {**block, "warm_s": WARM_UP_S, "results": targets}
+                )
+                mine += self._time_candidate(
+                    kept_case, {**block, "warm_s": 0.0, "keep": -1, "results": targets}
+                )
+                last = {**block, "warm_s": 0.02, "keep": -1, "results": own_targets}
+                base += self._time_reference(last)
+            results = self.candidate.results_of(kept_case, targets)
+        finally:
+            discard([*targets, *own_targets])
+        compared = check(self.task, kept_case, self.options.trials, results, expected)
+        return summarize(workload.name, mine, base, secret), compared
+
+    def _cases(self, workload: Workload) -> list[Case]:
+        device = self.options.device
+        first = case_of(self.task, workload, device, "timed-0", self.seed)
+        size = sum(t.numel() * t.element_size() for t in draw(self.task, first, device).values())
+        number = _RING if size * _RING <= _RING_BYTES else _RING - 1
+        labels = [f"timed-{i}" for i in range(number)]
+        return [case_of(self.task, workload, device, label, self.seed) for label in labels]
+
+    def _prepare(self, cases: list[Case]) -> None:
+        drawn = [draw(self.task, case, self.options.device) for case in cases]
+        job = call_job(self.task, cases[0])
+        folder = self.reference.folder
+        sets = [send(self.task, t, folder, f"ring-{i}") for i, t in enumerate(drawn)]
+        results = expect(self.task, cases[0], folder)
+        slot = self.reference.baseline
+        try:
+            self._ask_reference("prepare", slot=slot, sets=sets, results=results, **job)
+        finally:
+            discard([item for items in sets for item in items])
+        folder = self.candidate.folder
+        sets = [send(self.task, t, folder, f"ring-{i}") for i, t in enumerate(drawn)]
+        del drawn
+        job |= {"args": sets[0], "guard": self.candidate.guard}
+        results = expect(self.task, cases[0], folder)
+        try:
+            self.candidate.ask("prepare", cases[0], slot=SLOT, sets=sets, results=results, **job)
+        finally:
+            discard([item for items in sets for item in items])
+
+    def _ask_reference(self, do: str, **job: Any) -> dict[str, Any]:
+        try:
+            return self.reference.child.ask(do, self.options.timeouts.run, **job)
+        except ChildFailed as error:
+            raise self.reference.failed(error, self.reference.baseline, "timing") from None
+
+    def _time_reference(self, job: dict[str, Any]) -> list[float]:
+        return _plausible(self._ask_reference("time", **job), job["calls"])
+
+    def _time_candidate(self, case: Case, job: dict[str, Any]) -> list[float]:
+        return _plausible(self.candidate.ask("time", case, **job), job["calls"])
+
+
+def summarize(workload: str, mine: list[float], base: list[float], seed: int) -> Timing:
+    """Return medians, percentiles and the bootstrap interval of the ratio of medians."""
+    rng = np.random.default_rng(seed)
+    own, other = np.asarray(mine), np.asarray(base)
+    drawn_own = np.median(rng.choice(own, (_RESAMPLES, own.size)), axis=1)
+    drawn_other = np.median(rng.choice(other, (_RESAMPLES, other.size)), axis=1)
+    low, high = np.percentile(drawn_other / drawn_own, [2.5, 97.5])
+    own_10, own_50, own_90 = np.percentile(own, [10, 50, 90])
+    base_10, base_50, base_90 = np.percentile(other, [10, 50, 90])
+    return Timing(
+        workload=workload,
+        calls=own.size,
+        median_us=round(float(own_50), 3),
+        p10_us=round(float(own_10), 3),
+        p90_us=round(float(own_90), 3),
+        baseline_median_us=round(float(base_50), 3),
+        baseline_p10_us=round(float(base_10), 3),
+        baseline_p90_us=round(float(base_90), 3),
+        speedup=round(float(base_50 / own_50), 4),
+        speedup_low=round(float(low), 4),
+        speedup_high=round(float(high), 4),
+    )
+
+
+def geometric_mean(values: list[float]) -> float:
+    """Return the geometric mean of positive numbers, rounded to four decimals."""
+    return round(math.exp(sum(map(math.log, values)) / len(values)), 4)
+
+
+def _plausible(answer: dict[str, Any], calls: int) -> list[float]:
+    times = answer.get("times")
+    numbers = [t for t in times if isinstance(t, float) and 0 < t < 1e9] if times else []
+    if len(numbers) != calls:
+        found = finding("timing.failed", f"{len(numbers)} usable times came back, not {calls}")
+        raise Ended(Status.RUNTIME_ERROR, Fault.CANDIDATE, found)
+    return numbers
