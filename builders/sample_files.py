@@ -80,7 +80,8 @@ class Reader:
         severity: Literal["error", "warning"] = "error",
     ) -> None:
         """Add a finding about a file or folder."""
-        self.take([problem(rule, message, str(path), remedy=remedy, line=line, severity=severity)])
+        found = problem(rule, message, str(path), remedy=remedy, line=line)
+        self.take([found.model_copy(update={"severity": severity})])
 
     def take(self, findings: list[Finding]) -> None:
         """Add findings that were made elsewhere."""

@@ -3,6 +3,7 @@
 Works on the text with an iterative scan, so that hostile nesting costs no recursion.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -52,38 +53,47 @@ def line_at(text: str, offset: int) -> int:
 
 
 class Positions:
-    """Lines of the values of one JSON document, found by a scan on first use."""
+    """Lines of the values of one JSON document, found by a scan that goes as far as is needed.
+
+    The scan ends after `BUDGET` values, so that a document of millions of small ones stays cheap;
+    beyond that, a value gets the line of its closest ancestor that was seen.
+    """
+
+    BUDGET = 200_000
 
     def __init__(self, text: str, *, first_line: int = 1) -> None:
         """Take a document's text; `first_line` is the line that it starts on in its file."""
         self._text = text
         self._first_line = first_line
-        self._offsets: dict[JsonPath, int] | None = None
+        self._events = itertools.islice(_events(text), self.BUDGET)
+        self._offsets: dict[JsonPath, int] = {(): 0}
         self._twice: list[tuple[JsonPath, int]] = []
 
     def line(self, path: JsonPath) -> int:
         """Return the line of a path, or of its closest ancestor that is there."""
-        offsets = self._scanned()
-        while path and path not in offsets:
+        self._scan(path)
+        while path not in self._offsets:
             path = path[:-1]
-        return self._line(offsets.get(path, 0))
+        return self._line(self._offsets[path])
 
-    def duplicates(self) -> list[tuple[JsonPath, int]]:
-        """Return path and line of every key that its object has held before."""
-        self._scanned()
-        return [(path, self._line(offset)) for path, offset in self._twice]
+    def duplicates(self, limit: int) -> list[tuple[JsonPath, int]]:
+        """Return path and line of the first keys that their object has held before."""
+        self._scan(None)
+        return [(path, self._line(offset)) for path, offset in self._twice[:limit]]
 
     def _line(self, offset: int) -> int:
         return line_at(self._text, offset) + self._first_line - 1
 
-    def _scanned(self) -> dict[JsonPath, int]:
-        if self._offsets is None:
-            self._offsets = {}
-            for path, offset, is_key in _events(self._text):
-                if is_key and path in self._offsets:
-                    self._twice.append((path, offset))
-                self._offsets.setdefault(path, offset)
-        return self._offsets
+    def _scan(self, until: JsonPath | None) -> None:
+        """Go on until a path has been seen, or to the end of the budget."""
+        while until is None or until not in self._offsets:
+            event = next(self._events, None)
+            if event is None:
+                return
+            path, offset, is_key = event
+            if is_key and path in self._offsets:
+                self._twice.append((path, offset))
+            self._offsets.setdefault(path, offset)
 
 
 def _events(text: str) -> Iterator[tuple[JsonPath, int, bool]]:

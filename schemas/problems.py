@@ -5,10 +5,11 @@ kernel of 50 kB gives a message of 50 kB), so the sentences here are built anew.
 """
 
 import difflib
+import itertools
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 from jsonschema.exceptions import ValidationError as SchemaError
 from pydantic import ValidationError
@@ -41,7 +42,12 @@ _LENGTHS = {
     "maxLength": ("is longer than {:,} characters", "Shorten it to {:,} characters."),
     "minItems": ("has fewer than {} items", "Give at least {}."),
     "maxItems": ("has more than {} items", "Give at most {}."),
+    "maxProperties": ("has more than {} keys", "Give at most {}."),
 }
+
+
+MAX_LOOKED_AT = 200
+"""Findings that a check against a schema goes on to, before they are sorted and cut."""
 
 
 def excerpt(value: object, limit: int = 60) -> str:
@@ -72,14 +78,13 @@ def problem(
     remedy: str,
     line: int = 0,
     where: str = "",
-    severity: Literal["error", "warning"] = "error",
 ) -> Finding:
-    """Return a finding about a file or record; the message is cut at 240 characters."""
+    """Return an error about a file or record; the message is cut at 240 characters."""
     if len(message) > 240:
         message = message[:237] + "..."
     return Finding(
         rule=rule,
-        severity=severity,
+        severity="error",
         message=printable(message),
         path=printable(source),
         line=line,
@@ -91,10 +96,13 @@ def problem(
 def schema_problems(
     cls: type[Record], value: Any, source: str, positions: Positions | None, at: JsonPath
 ) -> list[Finding]:
-    """Check plain data against the generated schema of a class; findings sorted by JSON path."""
-    found = []
-    for error in _leaves(validator_of(cls).iter_errors(value)):
-        found += list(_schema_findings(error))
+    """Check plain data against the generated schema of a class; findings sorted by JSON path.
+
+    Looks for no more than `MAX_LOOKED_AT` of them.
+    """
+    errors = _leaves(validator_of(cls).iter_errors(value))
+    every = itertools.chain.from_iterable(map(_schema_findings, errors))
+    found = list(itertools.islice(every, MAX_LOOKED_AT))
     unique = dict.fromkeys(sorted(found, key=lambda f: (path_text(f[0]), f[1:])))
     return [
         problem(
@@ -162,7 +170,6 @@ _Found = tuple[JsonPath, str, str, str]
 
 def _schema_findings(error: SchemaError) -> Iterator[_Found]:
     path: JsonPath = tuple(error.absolute_path)
-    name = path[-1] if path else "the record"
     schema: Any = error.schema
     value: Any = error.instance
     wanted: Any = error.validator_value
@@ -173,36 +180,37 @@ def _schema_findings(error: SchemaError) -> Iterator[_Found]:
             yield from _odd_keys(path, value, schema["patternProperties"])
         case "required":
             yield _missing_keys(path, [key for key in wanted if key not in value])
+        case keyword:
+            rule, message, remedy = _about_value(str(keyword), value, wanted)
+            name = str(path[-1])[:80] if path else "the record"
+            yield (path, rule, f"{name}: {message}", remedy)
+
+
+def _about_value(keyword: str, value: Any, wanted: Any) -> tuple[str, str, str]:
+    """Return rule, message and remedy for a value that a keyword of its schema refuses."""
+    match keyword:
         case "type":
             names = _types(wanted)
-            yield (
-                path,
-                "schema.type",
-                f"{name}: {kind_of(value)}, but must be {names}",
-                f"Use {names}.",
-            )
+            return ("schema.type", f"{kind_of(value)}, but must be {names}", f"Use {names}.")
         case "enum" | "const":
             choices = ", ".join(map(str, wanted if isinstance(wanted, list) else [wanted]))
-            message = f"{name}: {excerpt(value)} is not one of the choices"
-            yield (path, "schema.choice", message, f"Use one of: {choices}.")
+            message = f"{excerpt(value)} is not one of the choices"
+            return ("schema.choice", message, f"Use one of: {choices}.")
         case "pattern" if not re.search(SINGLE_LINE, value):
-            message = f"{name}: holds a line break or control character"
-            yield (
-                path,
-                "schema.single-line",
-                message,
-                "Write it on one line, without any at its end.",
-            )
+            remedy = "Write it on one line, without any at its end."
+            return ("schema.single-line", "holds a line break or control character", remedy)
         case "pattern":
-            message = f"{name}: {excerpt(value)} does not have the form it must have"
-            shown = wanted.replace(r"(?!\n)", "")
-            yield (path, "schema.pattern", message, f"Match {shown}.")
-        case str() as keyword if keyword in _LENGTHS:
+            message = f"{excerpt(value)} does not have the form it must have"
+            return ("schema.pattern", message, f"Match {_shown(wanted)}.")
+        case _ if keyword in _LENGTHS:
             said, remedy = (text.format(wanted) for text in _LENGTHS[keyword])
-            yield (path, "schema.length", f"{name}: {said}", remedy)
-        case keyword:
-            message = f"{name}: does not satisfy {keyword} {excerpt(wanted)}"
-            yield (path, f"schema.{_dashed(str(keyword)).lower()}", message, "Correct this value.")
+            return ("schema.length", said, remedy)
+    message = f"does not satisfy {keyword} {excerpt(wanted)}"
+    return (f"schema.{keyword.lower()}", message, "Correct this value.")
+
+
+def _shown(pattern: str) -> str:
+    return pattern.replace(r"(?!\n)", "")
 
 
 def _missing_keys(path: JsonPath, keys: list[str]) -> _Found:
@@ -227,7 +235,7 @@ def _unknown_keys(path: JsonPath, value: Any, known: dict[str, Any]) -> Iterator
 
 
 def _odd_keys(path: JsonPath, value: Any, patterns: dict[str, Any]) -> Iterator[_Found]:
-    shown = ", ".join(patterns).replace(r"(?!\n)", "")
+    shown = _shown(", ".join(patterns))
     for key in value:
         if not any(re.search(pattern, key) for pattern in patterns):
             message = f"key {excerpt(key)} does not have the form it must have"

@@ -5,10 +5,12 @@ a pydantic record. Each stage runs only when the one before found nothing, so th
 told twice. Bad data never raises and is never quoted at length.
 """
 
+import itertools
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -99,10 +101,7 @@ def _capped(findings: list[Finding], source: str) -> list[Finding]:
     if len(findings) <= MAX_FINDINGS:
         return findings
     more = problem(
-        "json.more",
-        f"{len(findings) - MAX_FINDINGS} further problems are not listed",
-        source,
-        remedy="Mend the ones above first.",
+        "json.more", "further problems are not listed", source, remedy="Mend the ones above first."
     )
     return [*findings[:MAX_FINDINGS], more]
 
@@ -149,14 +148,7 @@ def _parse(text: str, source: str, first_line: int) -> tuple[dict[str, Any] | No
                 remedy="No record nests that deeply; remove the extra brackets.",
             )
         ]
-    twice = False
-
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        nonlocal twice
-        result = dict(pairs)
-        twice = twice or len(result) < len(pairs)
-        return result
-
+    members = _Members()
     try:
         value = json.loads(
             text, object_pairs_hook=members, parse_constant=_Constant, parse_int=_integer
@@ -164,25 +156,32 @@ def _parse(text: str, source: str, first_line: int) -> tuple[dict[str, Any] | No
     except json.JSONDecodeError as error:
         return None, [_syntax(error, source, first_line)]
     positions = Positions(text, first_line=first_line)
-    findings = _repeated(positions, source) if twice else []
-    findings += [
-        problem(
-            rule, message, source, line=positions.line(path), where=path_text(path), remedy=remedy
-        )
-        for path, rule, message, remedy in _faults(value)
-    ]
+    findings = _repeated(members, positions, source)
+    for path, (rule, message, remedy) in itertools.islice(_faults(value), MAX_FINDINGS + 1):
+        line, where = positions.line(path), path_text(path)
+        findings.append(problem(rule, message, source, line=line, where=where, remedy=remedy))
     if not isinstance(value, dict) and not findings:
+        message = f"the top level is {kind_of(value)}"
+        remedy = "Write one JSON object: { ... }."
         findings.append(
             problem(
-                "json.not-an-object",
-                f"the top level is {kind_of(value)}",
-                source,
-                line=first_line,
-                where="$",
-                remedy="Write one JSON object: { ... }.",
+                "json.not-an-object", message, source, line=first_line, where="$", remedy=remedy
             )
         )
     return value, _capped(findings, source)
+
+
+class _Members:
+    """Builds an object from its members and remembers one key that occurs twice."""
+
+    def __init__(self) -> None:
+        self.twice: str | None = None
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) < len(pairs) and self.twice is None:
+            self.twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        return result
 
 
 def _integer(text: str) -> int | _LongInteger:
@@ -205,63 +204,83 @@ def _syntax(error: json.JSONDecodeError, source: str, first_line: int) -> Findin
     )
 
 
-def _repeated(positions: Positions, source: str) -> list[Finding]:
+def _repeated(members: _Members, positions: Positions, source: str) -> list[Finding]:
+    if members.twice is None:
+        return []
+    # Where the scan ends before it, the key is told without its place.
+    places = positions.duplicates(MAX_FINDINGS + 1) or [((members.twice,), 0)]
     return [
         problem(
             "json.duplicate-key",
             f"key {excerpt(path[-1])} occurs twice in one object",
             source,
             line=line,
-            where=path_text(path),
+            where=path_text(path) if line else "",
             remedy="Keep one of them.",
         )
-        for path, line in positions.duplicates()
+        for path, line in places
     ]
 
 
-def _faults(top: Any) -> Iterator[tuple[JsonPath, str, str, str]]:
-    """Yield path, rule, message and remedy of each value that no record can hold."""
-    stack: list[tuple[JsonPath, Any]] = [((), top)]
+class _Place(NamedTuple):
+    """A value with the way back to the top; paths are built only for what is reported."""
+
+    value: Any
+    step: str | int
+    parent: "_Place | None"
+
+    def path(self) -> JsonPath:
+        steps: list[str | int] = []
+        place = self
+        while place.parent is not None:
+            steps.append(place.step)
+            place = place.parent
+        return tuple(reversed(steps))
+
+
+def _faults(top: Any) -> Iterator[tuple[JsonPath, tuple[str, str, str]]]:
+    """Yield path, and rule, message and remedy, of each value that no record can hold."""
+    stack = [_Place(top, "", None)]
     while stack:
-        path, value = stack.pop()
-        if isinstance(value, dict):
-            for key in value:
-                if fault := _text_fault(key):
-                    yield (path, fault[0], f"a key holds {fault[1]}", fault[2])
-            stack.extend(((*path, key), value[key]) for key in reversed(value))
-        elif isinstance(value, list):
-            stack.extend(((*path, i), value[i]) for i in reversed(range(len(value))))
-        elif isinstance(value, str):
-            if fault := _text_fault(value):
-                yield (path, fault[0], f"the text holds {fault[1]}", fault[2])
-        elif isinstance(value, _Constant):
-            yield (
-                path,
-                "json.constant",
-                f"{value.text} is not JSON",
-                "Use a number or leave it out.",
-            )
-        elif isinstance(value, _LongInteger):
-            yield (path, "json.integer-range", "integer beyond 64 bits", "Use a smaller number.")
-        elif isinstance(value, float) and math.isinf(value):
-            yield (
-                path,
-                "json.number-overflow",
-                "number too large for a double",
-                "Use a smaller one.",
-            )
+        place = stack.pop()
+        if isinstance(place.value, dict):
+            for key in place.value:
+                if fault := _text_fault(key, "a key"):
+                    yield place.path(), fault
+            stack += [_Place(v, k, place) for k, v in reversed(place.value.items())]
+        elif isinstance(place.value, list):
+            count = len(place.value)
+            stack += [_Place(place.value[i], i, place) for i in reversed(range(count))]
+        elif fault := _fault(place.value):
+            yield place.path(), fault
 
 
-def _text_fault(text: str) -> tuple[str, str, str] | None:
+def _fault(value: Any) -> tuple[str, str, str] | None:
+    if isinstance(value, str):
+        return _text_fault(value, "the text")
+    if isinstance(value, _Constant):
+        return ("json.constant", f"{value.text} is not JSON", "Use a number or leave it out.")
+    if isinstance(value, _LongInteger):
+        return ("json.integer-range", "integer beyond 64 bits", "Use a smaller number.")
+    if isinstance(value, float) and math.isinf(value):
+        return ("json.number-overflow", "number too large for a double", "Use a smaller one.")
+    return None
+
+
+def _text_fault(text: str, what: str) -> tuple[str, str, str] | None:
     if "\0" in text:
-        return "json.nul", "a NUL character", "Remove it; records hold text, not binary data."
+        return (
+            "json.nul",
+            f"{what} holds a NUL character",
+            "Remove it; records hold text, not binary data.",
+        )
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as error:
             return (
                 "json.surrogate",
-                f"half a surrogate pair (\\u{ord(text[error.start]):04x})",
+                f"{what} holds half a surrogate pair (\\u{ord(text[error.start]):04x})",
                 "Write the whole character, as UTF-8 or as a pair of escapes.",
             )
     return None

@@ -42,9 +42,9 @@ class Workload(Record):
     """Name within the task."""
     role: Literal["typical", "boundary"]
     """boundary: a shape at the edge of tiling (a prime, one above a power of two, a single row)."""
-    axes: dict[Identifier, int]
+    axes: Annotated[dict[Identifier, int], Field(max_length=64)]
     """Value of every axis at full size, for the GPU."""
-    twin: dict[Identifier, int]
+    twin: Annotated[dict[Identifier, int], Field(max_length=64)]
     """Value of every axis in the small twin of this workload, for the CPU."""
     attributes: dict[Identifier, float] = {}
     """Value of every attribute."""
@@ -87,18 +87,18 @@ class TaskHeader(Record):
         "loss-optimizer",
     ]
     """Broad kind of computation."""
-    operations: Annotated[tuple[Name, ...], Field(min_length=1)]
+    operations: Annotated[tuple[Name, ...], Field(min_length=1, max_length=256)]
     """Operations that the task is made of, in order of execution."""
-    arguments: Annotated[tuple[Argument, ...], Field(min_length=1)]
+    arguments: Annotated[tuple[Argument, ...], Field(min_length=1, max_length=64)]
     """Tensors that are read, in calling order: inputs first, then parameters."""
-    results: Annotated[tuple[Result, ...], Field(min_length=1)]
+    results: Annotated[tuple[Result, ...], Field(min_length=1, max_length=64)]
     """Tensors that are returned, in order."""
-    attributes: tuple[Attribute, ...] = ()
+    attributes: Annotated[tuple[Attribute, ...], Field(max_length=64)] = ()
     """Numbers that are fixed for a workload, in calling order."""
-    constructor: tuple[Identifier, ...] = ()
+    constructor: Annotated[tuple[Identifier, ...], Field(max_length=64)] = ()
     """Axes and attributes that a reference module's constructor takes, in order. Attributes that
     are not named here are passed to `forward` after the inputs."""
-    symbols: tuple[Symbol, ...] = ()
+    symbols: Annotated[tuple[Symbol, ...], Field(max_length=256)] = ()
     """Symbols of the mathematics; empty where there is none."""
     workloads: Annotated[tuple[Workload, ...], Field(min_length=1, max_length=16)]
     """Concrete cases; at least one is a boundary."""

@@ -62,7 +62,7 @@ class Argument(Record):
     module's state_dict key with dots written as underscores."""
     dtype: DType
     """Element type."""
-    shape: tuple[Expression, ...]
+    shape: Annotated[tuple[Expression, ...], Field(max_length=16)]
     """One expression per dimension; empty for a scalar tensor."""
     distribution: Distribution = Distribution()
     """How its values are drawn."""
@@ -77,7 +77,7 @@ class Result(Record):
     """Name in every spec and in the launcher's signature."""
     dtype: DType
     """Element type."""
-    shape: tuple[Expression, ...]
+    shape: Annotated[tuple[Expression, ...], Field(max_length=16)]
     """One expression per dimension; empty for a scalar tensor."""
     description: str = ""
     """What it means."""

@@ -154,6 +154,26 @@ def test_a_hundred_faults_are_capped(sample_folder: Path) -> None:
     assert "further" in findings[-1].message
 
 
+LIST_OF_NUMBERS = b"[" + b",".join([b"1"] * 400_000) + b"]"
+MANY = {
+    "unknown keys": b"{" + b",".join(b'"k%d":1' % i for i in range(100_000)) + b"}",
+    "one key, often": b"{" + b",".join([b'"a":1'] * 200_000) + b"}",
+    "a key twice beyond the scan": b'{"x":' + LIST_OF_NUMBERS + b',"late":1,"late":2}',
+    "bad items": b'{"arguments":[' + b",".join([b"{}"] * 100_000) + b"]}",
+    "items": b'{"operations":[' + b",".join([b'"add"'] * 100_000) + b"]}",
+}
+
+
+@pytest.mark.parametrize("data", MANY.values(), ids=MANY.keys())
+def test_many_small_faults_cost_neither_time_nor_output(data: bytes) -> None:
+    started = time.perf_counter()
+    record, findings = load_record(TaskHeader, data, "task.json")
+    assert time.perf_counter() - started < 20  # about one second; hours when it is quadratic
+    assert record is None
+    assert 1 <= len(findings) <= 21
+    assert sum(len(f.model_dump_json()) for f in findings) < 20_000
+
+
 def test_random_damage_never_raises_and_is_always_explained(make_task: Any) -> None:
     draw = random.Random(20261201)
     whole = json.dumps(make_task().to_plain(), indent=1).encode()
