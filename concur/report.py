@@ -5,14 +5,37 @@ Pure functions: records in, text or plain data out. Nothing here prints or decid
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from concur.schemas.verdict import Admission, Finding, Outcome, Verdict
 from concur.validate import Judged, SampleReport
 from concur.validators.feedback import render
 
+if TYPE_CHECKING:
+    from concur.pipeline import BuildReport
+
 _SHOWN = 30
 """Findings of one sample that people are shown; JSON holds them all."""
+
+
+class Counts(Protocol):
+    """Anything with the four counts."""
+
+    @property
+    def read(self) -> int:
+        """Everything that was read."""
+
+    @property
+    def accepted(self) -> int:
+        """Fit for use."""
+
+    @property
+    def rejected(self) -> int:
+        """Decided against."""
+
+    @property
+    def undecided(self) -> int:
+        """Not decided yet."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +77,7 @@ def account(outcomes: Iterable[Outcome]) -> Accounting:
     )
 
 
-def render_accounting(counts: Accounting, noun: str = "sample") -> str:
+def render_accounting(counts: Counts, noun: str = "sample") -> str:
     """Return counts as `3 samples read = 2 accepted + 1 rejected + 0 undecided`."""
     plural = "" if counts.read == 1 else "s"
     return (
@@ -92,6 +115,27 @@ def render_sample(report: SampleReport) -> str:
     if report.failure:
         lines.append(f"  undecided: {report.failure}")
     return "\n".join(lines)
+
+
+def render_build(report: "BuildReport", devices: Mapping[str, int]) -> str:
+    """Return what a build did: what was not accepted and why, rows, devices, accounting."""
+    lines = [
+        f"{d.outcome.value:<10}{d.subject}: {d.reason}"
+        for d in report.not_accepted
+        if d.outcome is Outcome.UNDECIDED or d.stage == "task"
+    ]
+    lines += [*report.notes, ""]
+    splits = list(dict.fromkeys(s for counts in report.rows.values() for s in counts))
+    rows = [
+        {"config": c, **{s: counts.get(s, 0) for s in splits}, "all": sum(counts.values())}
+        for c, counts in report.rows.items()
+    ]
+    lines += [table(rows), ""]
+    lines += [f"verdicts on {device}: {count}" for device, count in devices.items()]
+    lines.append(f"stale verdicts: {report.stale} of {report.recorded}")
+    lines += [render_accounting(counts, kind) for kind, counts in report.accounting.items()]
+    lines.append(f"{report.out} holds version {report.version}")
+    return "\n".join(lines).lstrip("\n")
 
 
 def render_verdict_line(verdict: Verdict) -> str:

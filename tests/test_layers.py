@@ -18,7 +18,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("builders", "validators"),
     (
         "curation",
+        "admissions",
+        "manifest",
         "pipeline",
+        "publishing",
+        "reading",
+        "rows",
+        "selection",
         "shards",
         "card",
         "views",

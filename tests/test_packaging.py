@@ -31,7 +31,7 @@ def packages_on_disk() -> set[str]:
 
 @cache
 def checkout() -> tuple[str, ...]:
-    """Files of the checkout as git knows them; without git, everything that no build left behind."""
+    """Files of the checkout as git knows them; without git, all that no build left behind."""
     run = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
     names = run.stdout.split("\n") if run.returncode == 0 else []
     if not any(names):

@@ -5,6 +5,7 @@ from typing import Any
 import click
 
 from concur import __version__
+from concur.cli.build import build
 from concur.cli.doctor import doctor
 from concur.cli.init_sample import init_sample
 from concur.cli.validate import validate
@@ -54,5 +55,5 @@ def main() -> None:
     """Verified training data for models that write CUDA kernels."""
 
 
-for _command in (validate, init_sample, doctor):
+for _command in (validate, build, init_sample, doctor):
     main.add_command(_command)
