@@ -4,20 +4,19 @@ Order of a launcher's parameters: arguments, results, axes in ASCII order of the
 attributes, stream. A pointer is contiguous and row-major; it is const where it is only read.
 """
 
+from concur.schemas.signature import C_TYPES, axes, c_signature, python_signature
 from concur.schemas.task import Task, Workload
 from concur.schemas.tensors import DType
 
-C_TYPES: dict[DType, str] = {
-    DType.FLOAT32: "float",
-    DType.FLOAT16: "__half",
-    DType.BFLOAT16: "__nv_bfloat16",
-    DType.INT64: "int64_t",
-    DType.INT32: "int32_t",
-    DType.INT8: "int8_t",
-    DType.UINT8: "uint8_t",
-    DType.BOOL: "bool",
-}
-"""C type of an element, by dtype."""
+__all__ = [
+    "C_TYPES",
+    "SIZES",
+    "attribute_values",
+    "axes",
+    "c_signature",
+    "python_signature",
+    "scalar_types",
+]
 
 SIZES: dict[DType, int] = {
     DType.FLOAT32: 4,
@@ -30,49 +29,6 @@ SIZES: dict[DType, int] = {
     DType.BOOL: 1,
 }
 """Bytes of an element, by dtype."""
-
-
-def c_signature(task: Task, function: str = "launch") -> str:
-    """Return the declaration of the launcher that a task demands."""
-    parameters = [f"const {C_TYPES[a.dtype]}* {a.name}" for a in task.arguments]
-    parameters += [f"{C_TYPES[r.dtype]}* {r.name}" for r in task.results]
-    parameters += [f"int64_t {axis}" for axis in axes(task)]
-    parameters += [
-        f"{'int64_t' if a.kind == 'int' else 'double'} {a.name}" for a in task.attributes
-    ]
-    parameters.append("void* stream")
-    return f'extern "C" int {function}({", ".join(parameters)})'
-
-
-def python_signature(task: Task) -> str:
-    """Return the outline of the module that a task demands, as Python text."""
-    inputs = [f"{a.name}: Tensor" for a in task.arguments if a.role == "input"]
-    numbers = {a.name: a.kind for a in task.attributes}
-    extra = [f"{a.name}: {a.kind}" for a in task.attributes if a.name not in task.constructor]
-    construct = ["self", *(f"{n}: {numbers.get(n, 'int')}" for n in task.constructor)]
-    returned = (
-        "Tensor"
-        if len(task.results) == 1
-        else f"tuple[{', '.join(['Tensor'] * len(task.results))}]"
-    )
-    lines = [
-        "class ModelNew(torch.nn.Module):",
-        f"    def __init__({', '.join(construct)}): ...",
-        f"    def forward({', '.join(['self', *inputs, *extra])}) -> {returned}: ...",
-    ]
-    weights = [
-        f"{a.name}: {a.dtype.value}[{', '.join(a.shape)}]"
-        for a in task.arguments
-        if a.role == "parameter"
-    ]
-    if weights:
-        lines.append(f"    # state_dict (dots as underscores): {'; '.join(weights)}")
-    return "\n".join(lines)
-
-
-def axes(task: Task) -> tuple[str, ...]:
-    """Return the names of a task's axes in the order of the launcher (ASCII)."""
-    return tuple(sorted(task.workloads[0].axes))
 
 
 def scalar_types(task: Task) -> list[str]:

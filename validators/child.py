@@ -12,6 +12,7 @@ import importlib.util
 import json
 import os
 import resource
+import signal
 import sys
 import time
 import traceback
@@ -25,7 +26,7 @@ LAYERS: list[str] = []
 GUARD = 256
 """Guard bytes on each side of a buffer; a multiple of every alignment that CUDA promises."""
 
-_PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _MAX_FILE = 32 << 30
 
@@ -52,6 +53,8 @@ def isolate() -> list[str]:
             Path("/proc/self/setgroups").write_text("deny")
             Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
             Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    # Last: a change of credentials resets it.
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     return layers
 
 

@@ -1,7 +1,8 @@
 """The judge's rules, by id, and the version that a verdict carries."""
 
-RULES_VERSION = 1
-"""Raised by hand when a change of the judge could change a verdict."""
+from concur.schemas.rules import RULES_VERSION
+
+__all__ = ["RULES", "RULES_VERSION"]
 
 RULES: dict[str, str] = {
     "abi.task": "The solution belongs to the task.",
