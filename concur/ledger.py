@@ -6,32 +6,28 @@ Decisions and admissions of earlier runs stay; the samples of an earlier run are
 next one begins, since they are read again anyway.
 """
 
-import fcntl
-import os
-import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from concur.errors import BuildError
+from concur.ledger_file import LedgerFile
 from concur.schemas.verdict import Admission, Outcome, Verdict
 
 SCHEMA_VERSION = 1
 """Layout of the tables; a file with another number is refused."""
-_APPLICATION_ID = 0x434F4E43  # "CONC": tells our file from anybody else's SQLite file
 _TABLES = """
 CREATE TABLE runs (
     run INTEGER PRIMARY KEY, options TEXT NOT NULL, state TEXT NOT NULL, begun TEXT NOT NULL,
     ended TEXT NOT NULL DEFAULT '');
 CREATE TABLE samples (
-    run INTEGER NOT NULL, ordinal INTEGER NOT NULL, place TEXT NOT NULL, task_id TEXT NOT NULL,
+    run INTEGER NOT NULL, ordinal INTEGER NOT NULL, subject TEXT NOT NULL, task_id TEXT NOT NULL,
     content TEXT NOT NULL, PRIMARY KEY (run, ordinal)) WITHOUT ROWID;
+CREATE INDEX samples_by_task ON samples (run, task_id);
 CREATE TABLE candidates (
-    run INTEGER NOT NULL, ordinal INTEGER NOT NULL, subject TEXT NOT NULL,
-    solution_id TEXT NOT NULL, PRIMARY KEY (run, ordinal, subject)) WITHOUT ROWID;
+    run INTEGER NOT NULL, ordinal INTEGER NOT NULL, solution_id TEXT NOT NULL,
+    subject TEXT NOT NULL, recorded INTEGER NOT NULL, stale TEXT NOT NULL,
+    PRIMARY KEY (run, solution_id)) WITHOUT ROWID;
 CREATE TABLE admissions (
     run INTEGER NOT NULL, task_id TEXT NOT NULL, device_kind TEXT NOT NULL, origin TEXT NOT NULL,
     content TEXT NOT NULL, PRIMARY KEY (run, task_id, device_kind)) WITHOUT ROWID;
@@ -43,6 +39,7 @@ CREATE TABLE decisions (
     outcome TEXT NOT NULL CHECK (outcome IN ('accepted', 'rejected', 'undecided')),
     reason TEXT NOT NULL, PRIMARY KEY (run, stage, subject)) WITHOUT ROWID;
 """
+_DECISIONS = "SELECT stage, subject, record_id, outcome, reason FROM decisions"
 
 
 @dataclass(frozen=True)
@@ -51,10 +48,24 @@ class StoredSample:
 
     ordinal: int
     """Position among everything that the run read, from 0."""
-    place: str
-    """Where it was read."""
+    subject: str
+    """What its task is called in decisions."""
     content: str
     """The sample as JSON text."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A solution or attempt as the ledger holds it."""
+
+    solution_id: str
+    """Content id."""
+    subject: str
+    """What it is called in decisions."""
+    recorded: bool
+    """Whether a verdict stands beside it that is believed where it comes from."""
+    stale: str
+    """Why that verdict does not count; empty when it does, or when there is none."""
 
 
 @dataclass(frozen=True)
@@ -73,38 +84,15 @@ class Decision:
     """Why, in one sentence; empty for what was accepted."""
 
 
-class Ledger:
+class Ledger(LedgerFile):
     """An open ledger. Use it as a context manager; only the process that opened it may write."""
 
-    def __init__(self, folder: Path) -> None:
-        """Open or create the ledger in a folder.
+    TABLES = _TABLES
+    VERSION = SCHEMA_VERSION
+    APPLICATION_ID = 0x434F4E43  # "CONC"
 
-        Raises BuildError when another process has it open, when the file is broken, or when it
-        was written by another version.
-        """
-        folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / "ledger.sqlite"
-        self.run = 0
-        self._lock = _lock(folder / "ledger.lock")
-        try:
-            with self._errors():
-                self._connection = self._open()
-        except BaseException:
-            os.close(self._lock)
-            raise
-
-    def __enter__(self) -> Self:
-        """Return the ledger itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close it."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the file and let the next process in."""
-        self._connection.close()
-        os.close(self._lock)
+    run = 0
+    """Number of the run; 0 until `begin`."""
 
     def begin(self, options: str) -> bool:
         """Begin a run, or take up the last one if it was cut short with the same options.
@@ -135,39 +123,50 @@ class Ledger:
         """Mark the run as `done` or `failed`; it will not be resumed."""
         self._write("UPDATE runs SET state = ?, ended = ? WHERE run = ?", (state, _now(), self.run))
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Make everything written inside durable together, or not at all."""
-        with self._errors():
-            self._connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._connection.rollback()
-            raise
-        with self._errors():
-            self._connection.execute("COMMIT")
-
     def add_sample(
-        self, sample: StoredSample, task_id: str, candidates: Iterable[tuple[str, str]]
+        self, sample: StoredSample, task_id: str, candidates: Iterable[Candidate]
     ) -> None:
-        """Record a sample with its candidates (subject, solution id)."""
+        """Record a sample with its candidates."""
         self._write(
             "INSERT INTO samples VALUES (?, ?, ?, ?, ?)",
-            (self.run, sample.ordinal, sample.place, task_id, sample.content),
+            (self.run, sample.ordinal, sample.subject, task_id, sample.content),
         )
-        for subject, solution_id in candidates:
+        for candidate in candidates:
             self._write(
-                "INSERT INTO candidates VALUES (?, ?, ?, ?)",
-                (self.run, sample.ordinal, subject, solution_id),
+                "INSERT INTO candidates VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    self.run,
+                    sample.ordinal,
+                    candidate.solution_id,
+                    candidate.subject,
+                    candidate.recorded,
+                    candidate.stale,
+                ),
             )
+
+    def candidates(self, ordinal: int) -> dict[str, Candidate]:
+        """Return the candidates of one sample by solution id."""
+        rows = self._read(
+            "SELECT solution_id, subject, recorded, stale FROM candidates "
+            "WHERE run = ? AND ordinal = ?",
+            (self.run, ordinal),
+        )
+        return {row[0]: Candidate(row[0], row[1], bool(row[2]), row[3]) for row in rows}
+
+    def staleness(self) -> tuple[int, int]:
+        """Return how many recorded verdicts of this run are stale, and how many there are."""
+        rows = self._read(
+            "SELECT sum(stale <> ''), count(*) FROM candidates WHERE run = ? AND recorded",
+            (self.run,),
+        )
+        return int(rows[0][0] or 0), int(rows[0][1])
 
     def samples(self) -> Iterator[StoredSample]:
         """Yield the samples of this run in order, one at a time."""
         ordinal = -1
         while True:
             rows = self._read(
-                "SELECT ordinal, place, content FROM samples WHERE run = ? AND ordinal > ? "
+                "SELECT ordinal, subject, content FROM samples WHERE run = ? AND ordinal > ? "
                 "ORDER BY ordinal LIMIT 1",
                 (self.run, ordinal),
             )
@@ -176,13 +175,28 @@ class Ledger:
             yield StoredSample(*rows[0])
             ordinal = rows[0][0]
 
-    def has_task(self, task_id: str) -> bool:
-        """Return whether a sample with this task is already in this run."""
-        return bool(
-            self._read(
-                "SELECT 1 FROM samples WHERE run = ? AND task_id = ? LIMIT 1", (self.run, task_id)
-            )
+    def subject_of_task(self, task_id: str) -> str:
+        """Return what a task is called in this run; empty when it is not there."""
+        rows = self._read(
+            "SELECT subject FROM samples WHERE run = ? AND task_id = ?", (self.run, task_id)
         )
+        return str(rows[0][0]) if rows else ""
+
+    def is_known(self, subject: str) -> bool:
+        """Return whether a task of this run is called so already."""
+        held = "SELECT 1 FROM samples WHERE run = ? AND subject = ?"
+        return bool(self._read(held, (self.run, subject)) or self.is_decided("task", subject))
+
+    def is_decided(self, stage: str, subject: str) -> bool:
+        """Return whether a stage has decided about a subject in this run."""
+        return self.decision(stage, subject) is not None
+
+    def decision(self, stage: str, subject: str) -> Decision | None:
+        """Return what a stage has decided about a subject in this run."""
+        rows = self._read(
+            f"{_DECISIONS} WHERE run = ? AND stage = ? AND subject = ?", (self.run, stage, subject)
+        )
+        return _decision(rows[0]) if rows else None
 
     def add_admission(self, admission: Admission, *, measured: bool) -> None:
         """Record an admission; `measured` ones were made by this run and survive a restart."""
@@ -204,6 +218,16 @@ class Ledger:
             (self.run, task_id, device_kind),
         )
         return Admission.model_validate_json(rows[0][0]) if rows else None
+
+    def is_measured(self, task_id: str, device_kind: str) -> bool:
+        """Return whether this run itself made an admission of a task."""
+        return bool(
+            self._read(
+                "SELECT 1 FROM admissions WHERE run = ? AND task_id = ? AND device_kind = ? "
+                "AND origin = 'measured'",
+                (self.run, task_id, device_kind),
+            )
+        )
 
     def add_verdict(self, verdict: Verdict) -> None:
         """Record a verdict that counts for its solution."""
@@ -236,81 +260,25 @@ class Ledger:
 
     def decisions(self, stage: str) -> Iterator[Decision]:
         """Yield the decisions of one stage in this run, sorted by subject."""
-        for row in self._read(
-            "SELECT stage, subject, record_id, outcome, reason FROM decisions "
-            "WHERE run = ? AND stage = ? ORDER BY subject",
+        yield from map(
+            _decision,
+            self._read(
+                f"{_DECISIONS} WHERE run = ? AND stage = ? ORDER BY subject", (self.run, stage)
+            ),
+        )
+
+    def counts(self, stage: str) -> dict[Outcome, int]:
+        """Return how often each outcome was decided in one stage of this run."""
+        rows = self._read(
+            "SELECT outcome, count(*) FROM decisions WHERE run = ? AND stage = ? GROUP BY outcome",
             (self.run, stage),
-        ):
-            yield Decision(row[0], row[1], row[2], Outcome(row[3]), row[4])
-
-    def _open(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, isolation_level=None)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = FULL")
-            self._check(connection)
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-    def _check(self, connection: sqlite3.Connection) -> None:
-        found = connection.execute("PRAGMA quick_check").fetchone()[0]
-        if found != "ok":
-            raise sqlite3.DatabaseError(found)
-        application = connection.execute("PRAGMA application_id").fetchone()[0]
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if (application, version) == (0, 0):
-            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise BuildError(f"{self.path} is a database, but no ledger; move it away")
-            connection.executescript(
-                f"BEGIN IMMEDIATE; {_TABLES} PRAGMA application_id = {_APPLICATION_ID}; "
-                f"PRAGMA user_version = {SCHEMA_VERSION}; COMMIT;"
-            )
-        elif application != _APPLICATION_ID or version != SCHEMA_VERSION:
-            raise BuildError(
-                f"{self.path} has layout {version}, but this version of concur knows only "
-                f"{SCHEMA_VERSION}; use the version that wrote it, or move the file away"
-            )
-
-    def _read(self, query: str, values: tuple[object, ...] = ()) -> list[Any]:
-        with self._errors():
-            return self._connection.execute(query, values).fetchall()
-
-    def _write(self, statement: str, values: tuple[object, ...] = ()) -> None:
-        with self._errors():
-            self._connection.execute(statement, values)
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.IntegrityError:
-            raise  # a bug of the caller: it is not the file that is at fault
-        except sqlite3.OperationalError as error:
-            raise BuildError(f"the ledger {self.path} cannot be used: {error}") from error
-        except sqlite3.DatabaseError as error:
-            raise BuildError(
-                f"the ledger {self.path} is damaged ({error}); move it away and run again: "
-                "only the record of earlier runs is lost"
-            ) from error
+        )
+        found = {row[0]: int(row[1]) for row in rows}
+        return {outcome: found.get(outcome.value, 0) for outcome in Outcome}
 
 
-def _lock(path: Path) -> int:
-    """Take the lock file; the system lets go of it when the process ends, however it ends."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip()
-        os.close(handle)
-        raise BuildError(
-            f"another run (process {holder or 'unknown'}) is writing to {path.parent}; "
-            "wait for it to end, or choose another --out"
-        ) from None
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, str(os.getpid()).encode(), 0)
-    return handle
+def _decision(row: tuple[Any, ...]) -> Decision:
+    return Decision(row[0], row[1], row[2], Outcome(row[3]), row[4])
 
 
 def _now() -> str:
