@@ -13,6 +13,7 @@ from concur.validators.feedback import render
 
 if TYPE_CHECKING:
     from concur.pipeline import BuildReport
+    from concur.rejudge import Rejudged
 
 _SHOWN = 30
 """Findings of one sample that people are shown; JSON holds them all."""
@@ -163,6 +164,24 @@ def sample_plain(report: SampleReport) -> dict[str, Any]:
         ],
         "pending": list(report.pending),
         "failure": report.failure,
+    }
+
+
+def render_rejudged(line: "Rejudged") -> str:
+    """Return what became of one record of a run of `rejudge`, as one line."""
+    told = f"{line.outcome.value:<10}{line.task}  {line.subject}: {line.status}"
+    return f"{told}; {line.detail}" if line.detail else told
+
+
+def rejudged_plain(line: "Rejudged") -> dict[str, Any]:
+    """Return what became of one record of a run of `rejudge` as plain JSON data."""
+    return {
+        "task": line.task,
+        "subject": line.subject,
+        "outcome": line.outcome.value,
+        "status": line.status,
+        "detail": line.detail,
+        "path": str(line.path) if line.path else "",
     }
 
 

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parent.parent
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("errors", "canonical", "jsonl"),
     ("schemas",),
-    ("stats", "tokens", "dedup", "ledger", "splits"),
+    ("stats", "tokens", "dedup", "ledger", "ledger_file", "splits"),
     ("builders", "validators"),
     (
         "curation",

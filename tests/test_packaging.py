@@ -61,7 +61,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
         "--wheel",
         "--no-isolation",
         "--outdir",
-        out,
+        str(out),
         ".",
     ]
     run = subprocess.run(command, cwd=copy, capture_output=True, text=True)

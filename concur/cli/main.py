@@ -8,17 +8,21 @@ from concur import __version__
 from concur.cli.build import build
 from concur.cli.doctor import doctor
 from concur.cli.init_sample import init_sample
+from concur.cli.rejudge import rejudge
 from concur.cli.validate import validate
 from concur.errors import ConcurError, JudgeError, MissingDependency
 
 
-class Failure(click.ClickException):
-    """An error that the user sees as one line on stderr."""
+class Refused(click.ClickException):
+    """An error that says no; the user sees one line on stderr."""
 
-    def __init__(self, message: str, exit_code: int) -> None:
-        """Take the line and the exit code."""
-        super().__init__(message)
-        self.exit_code = exit_code
+    exit_code = 1
+
+
+class Unable(click.ClickException):
+    """An error of the machine or its installation; the user sees one line on stderr."""
+
+    exit_code = 3
 
 
 class CommandLine(click.Group):
@@ -29,13 +33,13 @@ class CommandLine(click.Group):
         try:
             return super().invoke(ctx)
         except (JudgeError, MissingDependency) as error:
-            raise Failure(_one_line(error), 3) from error
+            raise Unable(_one_line(error)) from error
         except ConcurError as error:
-            raise Failure(_one_line(error), 1) from error
+            raise Refused(_one_line(error)) from error
         except BrokenPipeError:
             raise  # click ends quietly when nobody reads on
         except OSError as error:
-            raise Failure(_one_line(error), 3) from error
+            raise Unable(_one_line(error)) from error
         except KeyboardInterrupt:
             click.echo("interrupted; run the same command again to continue", err=True)
             ctx.exit(130)
@@ -55,5 +59,5 @@ def main() -> None:
     """Verified training data for models that write CUDA kernels."""
 
 
-for _command in (validate, build, init_sample, doctor):
+for _command in (validate, build, rejudge, init_sample, doctor):
     main.add_command(_command)

@@ -1,0 +1,55 @@
+"""`concur rejudge`."""
+
+from pathlib import Path
+
+import click
+
+from concur.cli.options import Command, echo_json, format_option
+
+
+@click.command(
+    cls=Command,
+    examples="""
+    concur rejudge builders/corpus
+    concur rejudge builders/corpus --only row-softmax --all
+    concur rejudge my-sample/ --workers 4 --format json
+    """,
+)
+@click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.option("--all", "everything", is_flag=True, help="Judge what has a valid verdict too.")
+@click.option("--workers", type=click.IntRange(min=1), help="Tasks that are judged at once.")
+@click.option("--only", multiple=True, metavar="NAME", help="Only this task; may be repeated.")
+@format_option
+@click.pass_context
+def rejudge(
+    ctx: click.Context,
+    paths: tuple[Path, ...],
+    everything: bool,
+    workers: int | None,
+    only: tuple[str, ...],
+    style: str,
+) -> None:
+    """Judge on this machine's GPU what has no valid verdict, and write the verdicts.
+
+    PATHS are sample folders or folders of them. verdict.json and admission-cuda.json are written
+    there as soon as they are known, so an interrupted run continues where it stopped. An attempt of
+    a trajectory that fails is what it was recorded for, and does not change the exit code.
+    """
+    from concur.rejudge import Rejudged, RejudgeOptions
+    from concur.rejudge import rejudge as judge_again
+    from concur.report import account, rejudged_plain, render_accounting, render_rejudged
+
+    options = RejudgeOptions(everything=everything, workers=workers or 0, only=only)
+    done: list[Rejudged] = []
+    for line in judge_again(paths, options):
+        done.append(line)
+        if style == "human":
+            click.echo(render_rejudged(line))
+    counts = account(line.outcome for line in done)
+    if style == "json":
+        echo_json({"counts": counts.plain, "judged": [rejudged_plain(line) for line in done]})
+    else:
+        click.echo(render_accounting(counts, "record"))
+    decisive = account(e.outcome for e in done if not e.subject.startswith("trajectories/"))
+    undecided = counts.undecided and not decisive.rejected
+    ctx.exit(3 if undecided else decisive.exit_code)
