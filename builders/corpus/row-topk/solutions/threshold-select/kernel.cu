@@ -185,8 +185,8 @@ extern "C" int launch(const float* x, float* values, int64_t* indices, int64_t K
     short_rows<<<blocks, kThreads, 0, s>>>(x, values, indices, R, static_cast<int>(N), k);
   } else {
     const bool wide = N % 4 == 0 && reinterpret_cast<uintptr_t>(x) % 16 == 0;
-    (wide ? long_rows<true> : long_rows<false>)<<<static_cast<unsigned>(R), kThreads, 0, s>>>(x, values, indices,
-                                                                                            static_cast<int>(N), k);
+    const auto kernel = wide ? long_rows<true> : long_rows<false>;
+    kernel<<<static_cast<unsigned>(R), kThreads, 0, s>>>(x, values, indices, static_cast<int>(N), k);
   }
   return static_cast<int>(cudaGetLastError());
 }
