@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from concur.builders.decisions import Admissions, Verdicts, admission_fault, counting_verdict
+from concur.builders.library import SampleBuilder, SamplesConfig
 from concur.schemas.sample import Sample
 from concur.schemas.solution import DecidedSolution
 from concur.schemas.task import AdmissionNote, AdmittedTask
@@ -41,3 +42,17 @@ def build_solutions(sample: Sample, verdicts: Verdicts) -> Iterator[DecidedSolut
                 "outcome": outcome,
             }
             yield DecidedSolution.from_plain({**solution.to_plain(), **decided})
+
+
+class Tasks(SampleBuilder):
+    """`Tasks(cache_dir=...).download_and_prepare()`: rows of `tasks`."""
+
+    BUILDER_CONFIGS = [SamplesConfig(name="tasks", version=SampleBuilder.VERSION)]
+    DEFAULT_CONFIG_NAME = "tasks"
+    RECORD = AdmittedTask
+
+    def rows_of(
+        self, sample: Sample, admissions: Admissions, verdicts: Verdicts
+    ) -> Iterator[AdmittedTask]:
+        """Yield the task of a sample."""
+        yield build_task(sample, admissions)

@@ -5,10 +5,11 @@ are not a recorded conversation. The assistant's are the attempts as recorded: t
 the files as fenced blocks.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from concur import tokens
-from concur.builders.decisions import Verdicts
+from concur.builders.decisions import ACCEPTED, Admissions, Verdicts, rule_trajectory
+from concur.builders.library import SampleBuilder, SamplesConfig
 from concur.schemas.feedback import render
 from concur.schemas.sample import Sample
 from concur.schemas.signature import signature
@@ -131,3 +132,19 @@ def _fenced(text: str, language: str) -> str:
 def _texts(turns: Sequence[Turn]) -> list[str]:
     messages = [m for turn in turns for m in turn.messages]
     return [t for m in messages for t in (m.content, m.reasoning_content) if t]
+
+
+class Trajectories(SampleBuilder):
+    """`Trajectories(cache_dir=...).download_and_prepare()`: rows of `trajectories`."""
+
+    BUILDER_CONFIGS = [SamplesConfig(name="trajectories", version=SampleBuilder.VERSION)]
+    DEFAULT_CONFIG_NAME = "trajectories"
+    RECORD = Trajectory
+
+    def rows_of(
+        self, sample: Sample, admissions: Admissions, verdicts: Verdicts
+    ) -> Iterator[Trajectory]:
+        """Yield the trajectories of a sample."""
+        for log in sample.trajectories:
+            if rule_trajectory(log, verdicts, ACCEPTED) == ACCEPTED:
+                yield build_trajectory(sample, log, verdicts)

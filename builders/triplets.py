@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 from concur import tokens
-from concur.builders.decisions import Verdicts, counting_verdict
+from concur.builders.decisions import Admissions, Verdicts, counting_verdict
+from concur.builders.library import SampleBuilder, SamplesConfig
 from concur.schemas.sample import Sample
 from concur.schemas.signature import signature
 from concur.schemas.solution import Solution
@@ -75,3 +76,17 @@ def _triplet(sample: Sample, solution: Solution, verdict: Verdict) -> Triplet:
         source_revision=task.provenance.revision,
         task_license=task.provenance.license,
     )
+
+
+class Triplets(SampleBuilder):
+    """`Triplets(cache_dir=...).download_and_prepare()`: rows of `triplets`."""
+
+    BUILDER_CONFIGS = [SamplesConfig(name="triplets", version=SampleBuilder.VERSION)]
+    DEFAULT_CONFIG_NAME = "triplets"
+    RECORD = Triplet
+
+    def rows_of(
+        self, sample: Sample, admissions: Admissions, verdicts: Verdicts
+    ) -> Iterator[Triplet]:
+        """Yield the triplets of a sample."""
+        yield from build_triplets(sample, verdicts)

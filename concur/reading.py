@@ -10,6 +10,7 @@ from pathlib import Path
 
 from concur.builders.decisions import admission_fault, verdict_fault
 from concur.builders.folder import CORPUS, SampleRead, find_samples, read_samples
+from concur.builders.library import is_ours
 from concur.ledger import Candidate, Decision, Ledger, StoredSample
 from concur.schemas.sample import Sample
 from concur.schemas.verdict import Finding, Outcome
@@ -46,8 +47,6 @@ class Reading:
         return tuple(told)
 
 
-
-
 @dataclass(frozen=True)
 class _Place:
     """One sample on its way into the ledger."""
@@ -69,7 +68,7 @@ def read_sources(
     for ordinal, read in enumerate(_reads(sources or (CORPUS,))):
         if limit is not None and ordinal >= limit:
             break
-        trusted = trust_recorded or read.path.resolve().is_relative_to(CORPUS.resolve())
+        trusted = trust_recorded or is_ours(read.path)
         with ledger.transaction():
             _take(ledger, reading, read, ordinal, trusted)
     return reading

@@ -27,6 +27,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "selection",
         "shards",
         "card",
+        "card_facts",
+        "card_header",
         "views",
         "report",
         "generate",
@@ -103,7 +105,8 @@ def test_imports_go_downward(path: Path) -> None:
         imported = part_of(name)
         if imported is None or imported.startswith("__"):
             continue
-        assert importer is not None, "concur/__init__.py imports nothing of ours"
+        if importer is None:
+            continue  # concur/__init__.py names things for type checkers; see test_import_cost.py
         assert not is_upward(importer, imported), f"{path} imports {name}: that is a higher layer"
 
 
