@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import Literal
 
 from concur.builders.folder import find_samples, read_sample, write_admission, write_verdict
 from concur.errors import JudgeError, MissingDependency
@@ -282,27 +281,3 @@ def _prebuild(task: Task, solution: Solution, options: JudgeOptions) -> None:
     from concur.validators.judge import prebuild
 
     prebuild(task, solution, options)
-
-
-def counts(lines: Iterable[Rejudged]) -> dict[Literal["accepted", "rejected", "undecided"], int]:
-    """Return how many verdicts ended in which way; admissions are counted too."""
-    told = {"accepted": 0, "rejected": 0, "undecided": 0}
-    for line in lines:
-        told[line.outcome.value] += 1
-    return told  # type: ignore[return-value]
-
-
-def exit_code(lines: Iterable[Rejudged]) -> int:
-    """Return 0 when everything is accepted, 1 when something is rejected, 3 when undecided."""
-    told = counts(lines)
-    if told["undecided"]:
-        return 3
-    return 1 if told["rejected"] else 0
-
-
-def table(lines: Iterable[Rejudged]) -> str:
-    """Return the run as a plain table with counts below."""
-    kept = sorted(lines, key=lambda line: (line.task, line.subject))
-    rows = [f"{e.task:<26} {e.subject:<44} {e.status:<16} {e.detail[:90]}" for e in kept]
-    told = counts(kept)
-    return "\n".join([*rows, ", ".join(f"{n} {name}" for name, n in told.items())])

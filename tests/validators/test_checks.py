@@ -1,0 +1,93 @@
+"""Checks of samples: each finds what it is for, and our own samples show nothing wrong."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from concur.builders.folder import read_sample
+from concur.schemas import Sample
+from concur.validators.checks import CHECKS, check_sample
+
+SAMPLES = Path(__file__).parent.parent / "samples"
+
+
+def sample_with(**task: Any) -> Sample:
+    """The good sample without solutions, its task changed."""
+    sample = read_sample(SAMPLES / "good" / "scaled-column-sum").sample
+    assert sample is not None
+    plain = sample.task.to_plain() | task
+    plain.pop("id")
+    return Sample.from_plain({"task": plain})
+
+
+MODEL = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        {}\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "severity"),
+    [
+        ({"oracle": "def oracle(x, scale, **_:\n"}, "check.python", "error"),
+        ({"oracle": "def other(**_):\n    return 1\n"}, "check.oracle", "error"),
+        (
+            {"oracle": "def oracle(x, scale):\n    return x.sum(0) * scale\n"},
+            "check.oracle",
+            "error",
+        ),
+        (
+            {"oracle": "import torch\ndef oracle(x, **_):\n    return x + torch.rand(1)\n"},
+            "check.random",
+            "error",
+        ),
+        ({"program": {"language": "pytorch", "source": "Model = 1\n"}}, "check.reference", "error"),
+        (
+            {
+                "program": {
+                    "language": "pytorch",
+                    "source": MODEL.replace("x)", "x, y, z)").format("return x"),
+                }
+            },
+            "check.reference",
+            "error",
+        ),
+        ({"mathematics": "$$ a = b $$"}, "check.symbols", "error"),
+        ({"operations": ["conv2d"]}, "check.operations", "warning"),
+        ({"description": "See /home/somebody/notes."}, "check.leak", "warning"),
+        ({"description": "Token hf_" + "a" * 24}, "check.leak", "warning"),
+        (
+            {"provenance": {"source": "x", "license": "WTF-1.0", "group": "sum"}},
+            "check.license",
+            "error",
+        ),
+        (
+            {"provenance": {"source": "x", "license": "unknown", "group": "sum"}},
+            "check.license",
+            "warning",
+        ),
+    ],
+)
+def test_each_check_finds_its_fault(changes: dict[str, Any], rule: str, severity: str) -> None:
+    found = [(f.rule, f.severity) for f in check_sample(sample_with(**changes))]
+    assert (rule, severity) in found
+
+
+def test_random_weights_in_a_constructor_are_fine() -> None:
+    assert not list(check_sample(sample_with()))
+
+
+@pytest.mark.parametrize("name", ["good/scaled-column-sum", "good/row-order"])
+def test_good_samples_show_nothing(name: str) -> None:
+    sample = read_sample(SAMPLES / name).sample
+    assert sample is not None
+    assert not list(check_sample(sample))
+    assert len(CHECKS) >= 10
+
+
+def test_checks_do_not_import_torch() -> None:
+    code = (
+        "import sys, concur.validators.checks, concur.validators.environment, "
+        "concur.validators.feedback; sys.exit('torch' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-P", "-c", code], check=True, timeout=120)

@@ -1,0 +1,164 @@
+"""What is not the solution's fault, what must not hurt the judge, and what a GPU alone can show."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from concur.builders.folder import CORPUS, read_sample
+from concur.errors import JudgeError
+from concur.rejudge import RejudgeOptions, is_fresh, rejudge
+from concur.schemas import Task, Verdict
+from concur.schemas.verdict import Fault, Outcome
+from concur.validators.admission import admit
+from concur.validators.environment import cuda_available, probe
+from concur.validators.feedback import render
+from concur.validators.judge import JudgeOptions, judge
+
+from .conftest import LIMITS, cpp, task_of
+
+RIGHT = """#include <cstdint>
+#include <cstdio>
+extern "C" int launch(const float* x, const float* scale, float* y, int64_t M, int64_t N, void*) {
+  BEFORE
+  for (int64_t j = 0; j < N; ++j) {
+    float sum = 0.0f;
+    for (int64_t i = 0; i < M; ++i) sum += x[i * N + j];
+    y[j] = scale[j] * sum;
+  }
+  return 0;
+}
+"""
+
+
+def altered(task: Task, **texts: Any) -> Task:
+    plain = task.to_plain() | texts
+    plain.pop("id")
+    return Task.from_plain(plain)
+
+
+def verdict_on(task: Task, source: str, cache: Path, **options: Any) -> Verdict:
+    chosen = JudgeOptions(device="cpu", timeouts=LIMITS, build_cache=cache, trials=1, **options)
+    return next(judge(task, [cpp(task, "candidate", source)], chosen))
+
+
+def test_a_flood_of_output_does_not_hurt(cache: Path) -> None:
+    flood = """static bool done = false;
+  if (!done) for (int i = 0; i < 2000000; ++i) std::puts("0123456789012345678901234567890123456789"
+      "0123456789012345678901234567890123456789012345678901234567890123456789");
+  done = true;"""
+    verdict = verdict_on(task_of("scaled-column-sum"), RIGHT.replace("BEFORE", flood), cache)
+    assert verdict.status == "passed", render(verdict)
+
+
+def test_the_same_seed_repeats_a_verdict(cache: Path) -> None:
+    task = task_of("scaled-column-sum")
+    one, two = (verdict_on(task, RIGHT.replace("BEFORE", ""), cache, seed=99) for _ in range(2))
+    assert one == two and one.seed == 99
+
+
+@pytest.mark.parametrize(
+    ("oracle", "expected"),
+    [
+        ("def oracle(x, **_):\n    raise RuntimeError('broken oracle')\n", "broken oracle"),
+        ("def oracle(x, scale, **_):\n    return x.sum(0).float() * 2\n", "float32"),
+        ("def oracle(x, scale, **_):\n    return x.sum(0), scale\n", "returns 2 results, not 1"),
+    ],
+)
+def test_a_broken_oracle_is_the_tasks_fault(oracle: str, expected: str, cache: Path) -> None:
+    task = altered(task_of("scaled-column-sum"), oracle=oracle)
+    verdict = verdict_on(task, RIGHT.replace("BEFORE", ""), cache)
+    assert (verdict.status, verdict.fault) == ("invalid_task", Fault.TASK)
+    assert expected in verdict.findings[0].message
+
+
+def test_a_fault_of_the_judge_is_undecided(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("in the judge")
+
+    monkeypatch.setattr("concur.validators.gates.check", fail)
+    verdict = verdict_on(task_of("scaled-column-sum"), RIGHT.replace("BEFORE", ""), cache)
+    assert (verdict.status, verdict.fault) == ("undecided", Fault.JUDGE)
+    assert verdict.outcome is Outcome.UNDECIDED
+    assert "ZeroDivisionError: in the judge" in verdict.findings[0].message
+
+
+def test_cuda_is_not_judged_on_a_cpu(cache: Path) -> None:
+    sample = read_sample(CORPUS / "bias-gelu-residual").sample
+    assert sample is not None
+    solutions = [s for s in sample.solutions if s.contract == "cuda_function"]
+    options = JudgeOptions(device="cpu", build_cache=cache)
+    verdict = next(judge(sample.task, solutions, options))
+    assert (verdict.status, verdict.outcome) == ("unsupported", Outcome.UNDECIDED)
+
+
+@pytest.mark.parametrize("name", ["scaled-column-sum", "row-order"])
+def test_a_sound_task_is_admitted(name: str) -> None:
+    admission = admit(task_of(name), device="cpu", seed=5)
+    assert admission.outcome is Outcome.ACCEPTED, admission.findings
+    gates = {m.gate for m in admission.measurements}
+    assert gates >= {"finite", "constant", "copy", "seeds", "trivial", "influence", "repeatable"}
+    assert all(m.passed for m in admission.measurements)
+    assert admission.sizes == "twin"
+
+
+@pytest.mark.parametrize(
+    ("oracle", "rule"),
+    [
+        ("    return x.sum(0) * scale + 1e-3\n", "admission.agreement"),
+        ("    return x.sum(0) * 0 + 1\n", "admission.constant"),
+        ("    return x.sum(0) + scale * 0\n", "admission.influence"),
+        ("    return scale + x.sum(0) * 0\n", "admission.copy"),
+        ("    return x.sum(0) * scale / 0\n", "admission.finite"),
+        ("    return x.sum(0) * scale + torch.rand(1).double()\n", "admission.repeatable"),
+        ("    return x.sum(0) * 0\n", "admission.trivial"),
+    ],
+)
+def test_an_unsound_task_is_rejected(oracle: str, rule: str) -> None:
+    text = f"import torch\n\n\ndef oracle(x, scale, **_):\n{oracle}"
+    admission = admit(altered(task_of("scaled-column-sum"), oracle=text), device="cpu", seed=5)
+    assert admission.outcome is Outcome.REJECTED
+    assert rule in {f.rule for f in admission.findings}
+
+
+def test_verdicts_of_a_cpu_are_never_fresh(good: dict[str, Verdict]) -> None:
+    sample = read_sample(Path(__file__).parent.parent / "samples/good/row-order").sample
+    assert sample is not None
+    (solution,) = [s for s in sample.solutions if s.name == "std-sort"]
+    verdict = good["row-order/std-sort"]
+    assert not is_fresh(verdict, sample.task, solution)
+    plain = verdict.to_plain()
+    plain.pop("id")
+    plain["environment"]["device_kind"] = "cuda"
+    on_gpu = Verdict.from_plain(plain)
+    assert is_fresh(on_gpu, sample.task, solution)
+    plain["rules_version"] += 1
+    assert not is_fresh(Verdict.from_plain(plain), sample.task, solution)
+    assert not is_fresh(None, sample.task, solution)
+
+
+@pytest.mark.skipif(cuda_available(), reason="there is a GPU here")
+def test_rejudge_refuses_without_a_gpu(tmp_path: Path) -> None:
+    with pytest.raises(JudgeError, match="on a GPU only"):
+        list(rejudge([CORPUS], RejudgeOptions()))
+
+
+def test_the_environment_names_no_host() -> None:
+    import socket
+
+    text = probe("cpu").model_dump_json()
+    assert socket.gethostname() not in text or len(socket.gethostname()) < 4
+    assert '"device_kind":"cpu"' in text
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not cuda_available(), reason="needs a GPU, nvcc and PyTorch")
+def test_a_solution_of_the_corpus_passes_on_the_gpu(cache: Path, tmp_path: Path) -> None:
+    sample = read_sample(CORPUS / "bias-gelu-residual").sample
+    assert sample is not None
+    solutions = [s for s in sample.solutions if s.contract == "cuda_function"]
+    options = JudgeOptions(device="cuda", build_cache=cache, lock=tmp_path / "gpu.lock")
+    for verdict in judge(sample.task, solutions, options):
+        assert verdict.status == "passed", render(verdict)
+        assert len(verdict.timings) == len(sample.task.workloads)
+        assert verdict.speedup is not None and verdict.speedup > 1
