@@ -20,7 +20,7 @@ PIP = @echo "Installing into .venv: $(patsubst .%,%,$(@F)) (minutes the first ti
 RUN := $(BIN)/python -P -m
 HAS_GPU := command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q '^GPU'
 
-.PHONY: dataset test test-all test-gpu check schemas card wheel clean
+.PHONY: dataset test test-all test-gpu check schemas wheel clean
 .DEFAULT_GOAL := dataset
 
 dataset: .venv/.light

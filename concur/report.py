@@ -80,9 +80,8 @@ def account(outcomes: Iterable[Outcome]) -> Accounting:
 
 def render_accounting(counts: Counts, noun: str = "sample") -> str:
     """Return counts as `3 samples read = 2 accepted + 1 rejected + 0 undecided`."""
-    plural = "" if counts.read == 1 else "s"
     return (
-        f"{counts.read} {noun}{plural} read = {counts.accepted} accepted + "
+        f"{amount(counts.read, noun)} read = {counts.accepted} accepted + "
         f"{counts.rejected} rejected + {counts.undecided} undecided"
     )
 
@@ -201,6 +200,13 @@ def table(rows: Sequence[Mapping[str, object]]) -> str:
         ).rstrip()
         for line in lines
     )
+
+
+def amount(number: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where that is due."""
+    if number != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun}"
 
 
 def indent(text: str, by: str = "  ") -> str:

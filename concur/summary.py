@@ -11,7 +11,7 @@ from typing import Any
 
 from concur import manifest
 from concur.errors import ConcurError, IntegrityError
-from concur.report import render_accounting, table
+from concur.report import amount, render_accounting, table
 
 _CONFIG = "triplets"
 _LINES = 12
@@ -41,7 +41,8 @@ def summarize(folder: Path) -> Iterator[str]:
     if rows != known.rows(_CONFIG):
         raise IntegrityError(f"{folder}: {rows} rows load, but {known.rows(_CONFIG)} were written")
     first = loaded[next(iter(loaded))]
-    yield f'load_dataset("{folder}", "{_CONFIG}") gives {sum(rows.values())} rows. The first:\n'
+    total = amount(sum(rows.values()), "row")
+    yield f'load_dataset("{folder}", "{_CONFIG}") gives {total}. The first:\n'
     yield from _sample(first[0])
     yield "\nColumns:\n" + table(
         [{"column": name, "type": _type(feature)} for name, feature in first.features.items()]

@@ -4,13 +4,16 @@ Every factory takes changes, so that a test states only what it is about.
 """
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from concur.schemas import Sample, Solution, Task, Verdict
+from concur.builders.folder import read_sample, write_verdict
+from concur.schemas import Contract, Sample, Solution, Task, Verdict
+from concur.starter import STARTER
 
 Factory = Callable[..., Any]
 
@@ -185,6 +188,18 @@ def write_sample_folder(tmp_path: Path) -> Factory:
 def sample_folder(write_sample_folder: Factory) -> Any:
     """A valid sample folder, `add-vectors`, in a fresh temporary folder."""
     return write_sample_folder()
+
+
+@pytest.fixture
+def recorded_samples(tmp_path: Path, make_verdict: Factory) -> Path:
+    """A folder with the starter sample; beside its kernel a made-up verdict, passed on a GPU."""
+    sample = tmp_path / "samples" / STARTER.name
+    shutil.copytree(STARTER, sample)
+    read = read_sample(sample)
+    assert read.sample is not None
+    (kernel,) = (s for s in read.sample.solutions if s.contract is Contract.CUDA_FUNCTION)
+    write_verdict(read.recorded.folders[kernel.id], make_verdict(kernel))
+    return sample.parent
 
 
 def _solution_texts(folder: str, kernel: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,11 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from concur import summary
 from concur.cli import main
 from concur.errors import BuildError, JudgeError, MissingDependency, RecordError
+from concur.rejudge import Rejudged, RejudgeOptions
+from concur.schemas import Outcome
 from concur.starter import STARTER
 
 Factory = Callable[..., Any]
@@ -195,6 +198,95 @@ class TestValidate:
         assert result.exit_code == 1, result.output
         assert "REJECTED" in result.stdout
         assert "Traceback" not in result.output
+
+
+class TestBuild:
+    def test_build_and_read_back(
+        self, recorded_samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        data = tmp_path / "data"
+        arguments = ("--source", recorded_samples, "--trust-recorded")
+        result = concur("build", "--out", data, *arguments)
+        assert result.exit_code == 0, result.output
+        assert "verdicts on NVIDIA H200: 1\n" in result.stdout
+        assert "stale verdicts: 0 of 1\n" in result.stdout
+        assert "2 solutions read = 1 accepted + 1 rejected + 0 undecided\n" in result.stdout
+        assert "scaled-add: accepted" in result.stderr
+
+        assert summary.main([str(data)]) == 0
+        told = capsys.readouterr().out
+        assert f'load_dataset("{data}", "triplets") gives 1 row.' in told
+        assert "solution_name  grid-stride\n" in told
+        assert "NVIDIA H200         1\n" in told
+        assert "0 trajectories read = 0 accepted + 0 rejected + 0 undecided\n" in told
+
+    def test_verdicts_of_others_are_not_believed(
+        self, recorded_samples: Path, tmp_path: Path
+    ) -> None:
+        result = concur("build", "--out", tmp_path / "data", "--source", recorded_samples)
+        assert result.exit_code == 1
+        assert "Error: no row: none of 2 solutions has a GPU verdict" in result.stderr
+        assert "Traceback" not in result.output
+
+    def test_json(self, recorded_samples: Path, tmp_path: Path) -> None:
+        arguments = ("--source", recorded_samples, "--trust-recorded", "--format", "json")
+        found = json.loads(concur("build", "--out", tmp_path / "data", *arguments).stdout)
+        assert found["rows"]["triplets"] == {"train": 1}
+        assert found["accounting"]["task"]["read"] == 1
+
+    def test_folder_is_named(self) -> None:
+        result = concur("build")
+        assert result.exit_code == 2
+        assert "Missing option '--out'" in result.stderr
+
+
+class TestSummary:
+    def test_no_data_set(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert summary.main([str(tmp_path)]) == 1
+        assert capsys.readouterr().err.startswith("Error: ")
+
+    def test_usage(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert summary.main([]) == 2
+        assert capsys.readouterr().out == ""
+
+
+class TestRejudge:
+    def test_needs_a_gpu(self, sample_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("concur.rejudge.cuda_available", lambda: False)
+        result = concur("rejudge", sample_folder)
+        assert result.exit_code == 3
+        assert result.stderr.startswith("Error: verdicts are recorded on a GPU only")
+        assert not list(sample_folder.rglob("verdict.json"))
+
+    @pytest.mark.parametrize(
+        ("lines", "code"),
+        [
+            ([], 0),
+            ([("solutions/a", "accepted"), ("trajectories/b/a1", "rejected")], 0),
+            ([("solutions/a", "rejected"), ("trajectories/b/a1", "undecided")], 1),
+            ([("solutions/a", "accepted"), ("trajectories/b/a1", "undecided")], 3),
+        ],
+    )
+    def test_exit_code(
+        self,
+        lines: list[tuple[str, str]],
+        code: int,
+        sample_folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        seen = []
+
+        def judge_again(paths: object, options: RejudgeOptions) -> Iterator[Rejudged]:
+            seen.append(options)
+            for subject, outcome in lines:
+                yield Rejudged("add-vectors", subject, Outcome(outcome), outcome)
+
+        monkeypatch.setattr("concur.rejudge.rejudge", judge_again)
+        result = concur("rejudge", sample_folder, "--all", "--workers", "3", "--only", "a")
+        assert result.exit_code == code
+        assert result.stdout.count("add-vectors") == len(lines)
+        assert f"{len(lines)} record" in result.stdout
+        assert (seen[0].everything, seen[0].workers, seen[0].only) == (True, 3, ("a",))
 
 
 class TestInitSample:

@@ -38,6 +38,11 @@ from concur.cli.options import Command, echo_json, format_option
 @click.option(
     "--recheck", is_flag=True, help="Admit every task on the CPU again; needs the extra judge."
 )
+@click.option(
+    "--trust-recorded",
+    is_flag=True,
+    help="Believe verdict files outside our own corpus too; only for those that you made yourself.",
+)
 @click.option("--limit", type=click.IntRange(min=1), help="Read at most this many samples.")
 @format_option
 def build(
@@ -45,6 +50,7 @@ def build(
     sources: tuple[Path, ...],
     workers: int | None,
     recheck: bool,
+    trust_recorded: bool,
     limit: int | None,
     style: str,
 ) -> None:
@@ -66,6 +72,7 @@ def build(
         sources=sources,
         workers=workers or len(os.sched_getaffinity(0)),
         recheck=recheck,
+        trust_recorded=trust_recorded,
         limit=limit,
     )
     report = build_data_set(options, progress=progress)
