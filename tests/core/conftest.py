@@ -122,3 +122,9 @@ def write_corpus(
 def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HOME", str(tmp_path_factory.mktemp("hf")))
+
+
+@pytest.fixture
+def make_admission() -> Factory:
+    """`make_admission(task, **changes) -> Admission` on a CPU, accepted."""
+    return forged_admission
