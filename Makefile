@@ -36,13 +36,16 @@ dataset: .venv/.light
 	$(BIN)/concur build --out $(OUT)
 	$(RUN) concur.summary $(OUT)
 
-test: check
-	@marks="not long and not gpu"; if $(HAS_GPU); then marks="not long"; fi; \
-	echo "pytest -m '$$marks'"; $(BIN)/pytest -m "$$marks"
+# Both parts run, whatever the first says; pytest comes last, so that its summary ends the output.
+test: .venv/.dev
+	@failed=0; $(MAKE) --no-print-directory check || failed=1; \
+	marks="not long and not gpu"; if $(HAS_GPU); then marks="not long"; fi; \
+	echo "pytest -m '$$marks'"; $(BIN)/pytest -m "$$marks" || failed=1; exit $$failed
 
-test-all: check
-	@marks="not gpu"; if $(HAS_GPU); then marks=""; fi; \
-	echo "pytest -m '$$marks'"; $(BIN)/pytest -m "$$marks"
+test-all: .venv/.dev
+	@failed=0; $(MAKE) --no-print-directory check || failed=1; \
+	marks="not gpu"; if $(HAS_GPU); then marks=""; fi; \
+	echo "pytest -m '$$marks'"; $(BIN)/pytest -m "$$marks" || failed=1; exit $$failed
 
 test-gpu: .venv/.dev
 	@$(HAS_GPU) || { echo "No GPU found." >&2; exit 3; }
