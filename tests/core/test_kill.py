@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from concur import manifest
+from concur.errors import IntegrityError
 
 Factory = Callable[..., Any]
 
@@ -105,7 +106,7 @@ def test_a_build_cut_short_while_moving_files_is_noticed_and_healed(
     # What a kill between two renames leaves: some files of the new build under the old manifest.
     name = "data/triplets/train-00000-of-00001.parquet"
     (out / name).write_bytes((tmp_path / "new-out" / name).read_bytes())
-    with pytest.raises(manifest.IntegrityError, match="triplets/train-00000"):
+    with pytest.raises(IntegrityError, match="triplets/train-00000"):
         manifest.verify(out, manifest.read(out).files)
     finish(out, corpus)
     assert files_of(out) == files_of(tmp_path / "new-out")

@@ -56,7 +56,7 @@ def test_every_config_loads_with_its_features(make: Factory, cache: str, config:
     for split in plain:
         assert plain[split].features == features(RECORDS[config])
         for row in plain[split]:
-            assert from_row(RECORDS[config], row).id == row["id"]  # type: ignore[attr-defined]
+            assert from_row(RECORDS[config], row).id == row["id"]
     streamed = load_dataset(str(folder), config, split="train", streaming=True, cache_dir=cache)
     assert list(streamed) == list(plain["train"])
 
