@@ -16,7 +16,7 @@ import torch
 from concur.schemas.task import Task, Workload
 from concur.schemas.verdict import Admission, Fault, Finding, Measurement, Outcome
 from concur.validators.compare import compare_exactly, compare_floats
-from concur.validators.draw import Case, Device, case_of, draw
+from concur.validators.draw import Case, Device, case_of, draw, release
 from concur.validators.ended import Ended, finding
 from concur.validators.environment import probe
 from concur.validators.isolation import make_workspace
@@ -94,13 +94,13 @@ class _Visit:
 
     def run(self, workspace: Path) -> None:
         lock = DeviceLock(self.options.lock)
-        with lock.shared():
-            reference = Reference(self.task, self.options, workspace)
+        reference = Reference(self.task, self.options, workspace)
         try:
             thorough = self._thorough()
             for workload in self.task.workloads:
                 with lock.shared():
                     self._workload(reference, workload, workload in thorough)
+                    release(self.options.device)
             with lock.shared():
                 self._influence(reference, thorough)
             if self.options.device == "cuda":

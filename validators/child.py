@@ -150,7 +150,7 @@ class Server:
         call, notes = self._prepare(job, inputs)
         pristine = {n: t.clone() for n, t in inputs.items()} if self.kind == "module" else {}
         results = call(inputs)
-        _synchronize(self.device)
+        self._synchronize()
         mutated = [n for n, t in pristine.items() if not _same_bytes(t, inputs[n])]
         plain = list(results) if isinstance(results, tuple | list) else [results]
         told = [_describe(r, job["results"], inputs) for r in plain]
@@ -172,9 +172,9 @@ class Server:
         for result in job["results"]:
             self.kept[result["name"]].poison()
         before = {a["name"]: self.kept[a["name"]].whole.clone() for a in job["args"]}
-        _synchronize(self.device)
+        self._synchronize()
         self._launch(job, {n: b.data for n, b in self.kept.items()})
-        _synchronize(self.device)
+        self._synchronize()
         mutated = [n for n, b in before.items() if not torch.equal(b, self.kept[n].whole)]
         for result in job["results"]:
             _write(result["file"], self.kept[result["name"]].whole)
@@ -196,8 +196,8 @@ class Server:
     def _read(self, job: dict[str, Any]) -> dict[str, torch.Tensor]:
         tensors = {}
         for item in job["args"]:
-            tensor = _bytes_of(item).clone().view(getattr(torch, item["dtype"]))
-            tensor = tensor.reshape(item["shape"]).to(self.device)
+            mapped = _bytes_of(item).view(getattr(torch, item["dtype"])).reshape(item["shape"])
+            tensor = mapped.clone() if self.device == "cpu" else mapped.to(self.device)
             if job["mode"] == "float64" and tensor.is_floating_point():
                 tensor = tensor.double()
             tensors[item["name"]] = tensor
@@ -270,8 +270,15 @@ class Server:
                 self._keep(job, inputs, results)
             index += 1
             del inputs, results
-        _check_last_error()
+        self._synchronize()
         return {"times": times}
+
+    def _synchronize(self) -> None:
+        """Wait for the device; for foreign kernels also look for an error that was left behind."""
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+            if self.kind in ("launcher", "module"):
+                _check_last_error()
 
     def _keep(self, job: dict[str, Any], inputs: dict[str, torch.Tensor], results: Any) -> None:
         plain = list(results) if isinstance(results, tuple | list) else [results]
@@ -380,12 +387,6 @@ def _fill(model: Any, parameters: dict[str, torch.Tensor]) -> list[str]:
     return notes
 
 
-def _synchronize(device: str) -> None:
-    if device == "cuda":
-        torch.cuda.synchronize()
-        _check_last_error()
-
-
 def _check_last_error() -> None:
     with contextlib.suppress(OSError, AttributeError):
         runtime = ctypes.CDLL(f"libcudart.so.{str(torch.version.cuda).split('.')[0]}")
@@ -410,6 +411,12 @@ def _release(device: str) -> None:
     if device == "cuda":
         torch.cuda.synchronize()
         torch.cuda.empty_cache()
+
+
+def _release_quietly(device: str) -> None:
+    # Others share the device. After a CUDA error this fails too, which has been told already.
+    with contextlib.suppress(RuntimeError):
+        _release(device)
 
 
 def _failure(error: BaseException) -> dict[str, str]:
@@ -442,6 +449,8 @@ def main() -> None:
                 answer = getattr(server, job["do"])(job)
         except BaseException as error:  # noqa: BLE001 (foreign code may raise anything at all)
             answer = {"error": _failure(error)}
+        if job["do"] == "run":
+            _release_quietly(server.device)
         replies.write(json.dumps({"nonce": job["nonce"], **answer}).encode() + b"\n")
     os._exit(0)  # tearing torch down takes most of a second, and foreign exit handlers may wait
 

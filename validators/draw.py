@@ -61,6 +61,12 @@ def draw(task: Task, case: Case, device: Device) -> dict[str, torch.Tensor]:
     return drawn
 
 
+def release(device: Device) -> None:
+    """Give device memory that is cached but unused back, since other processes need it."""
+    if device == "cuda":
+        torch.cuda.empty_cache()
+
+
 def draw_argument(argument: Argument, case: Case, generator: torch.Generator) -> torch.Tensor:
     """Return one argument, drawn with a generator and on its device."""
     how = case.workload.distributions.get(argument.name, argument.distribution)

@@ -60,6 +60,8 @@ def scrub(text: str) -> str:
     )
     text = re.sub(r"(?:/[\w.+-]+)+/concur-[\w.-]+", ".", text)
     text = re.sub(r"(?:/[\w.+-]+)+/validators/child\.py", "child.py", text)
+    text = re.sub(r"\.+(?:/solution-[0-9a-f]{20})?/source/", "", text)
+    text = re.sub(r"\.+(site|dist)-packages/", r"\1-packages/", text)
     return text.replace("\x00", "")
 
 
@@ -86,10 +88,19 @@ def ended_by(error: ChildFailed, rule: str, where: str, log: str = "") -> Ended:
     if loading and _is_build_error(text):
         found = finding("compile.failed", "the extension does not build", evidence=errors_of(text))
         return Ended(Status.COMPILE_ERROR, Fault.CANDIDATE, found)
-    last = text.strip().splitlines()[-1] if text.strip() else "an error without a text"
+    last = last_line(text)
     found = finding(rule, last, where=where, evidence=text if len(text) > len(last) else printed)
     status = Status.LOAD_ERROR if loading else Status.RUNTIME_ERROR
     return Ended(status, Fault.CANDIDATE, found)
+
+
+def last_line(text: str) -> str:
+    """Return the line of a traceback that names the exception, which may have a longer text."""
+    lines = text.strip().splitlines()
+    named = [
+        line for line in lines if re.match(r"[\w.]*(?:Error|Exception|Interrupt|Exit)\b", line)
+    ]
+    return (named or lines or ["an error without a text"])[-1]
 
 
 def errors_of(text: str, count: int = 3) -> str:

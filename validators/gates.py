@@ -8,7 +8,7 @@ from concur.schemas.solution import Contract, Solution
 from concur.schemas.task import Task, Workload
 from concur.schemas.verdict import Comparison, Environment, Fault, Finding, Status, Timing
 from concur.validators.candidate import Candidate, extension_folder
-from concur.validators.draw import case_of, derive, draw
+from concur.validators.draw import case_of, derive, draw, release
 from concur.validators.ended import Ended, finding
 from concur.validators.jobs import expect
 from concur.validators.lock import DeviceLock
@@ -93,6 +93,7 @@ class Gates:
             raise Ended(Status.SCREENED_OUT, Fault.CANDIDATE, *found)
 
     def _load(self) -> None:
+        self.bench.reference()  # started here, where the device is not held
         self.isolation += self.candidate.load()
 
     def _first_workload(self) -> None:
@@ -120,6 +121,7 @@ class Gates:
             expected = self.bench.reference().expected(case)
             results = self.candidate.run(case, draw(self.task, case, self.options.device))
             self._compare(lambda: check(self.task, case, trial, results, expected))
+            release(self.options.device)
 
     def _repeat_call(self) -> None:
         """Call with A, then B, then A again in the same memory: all three have to be right."""

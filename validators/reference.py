@@ -17,7 +17,7 @@ from concur.validators.abi import SIZES, scalar_types
 from concur.validators.compare import Difference, compare_exactly, compare_floats
 from concur.validators.compile import compile_reference
 from concur.validators.draw import Case, draw
-from concur.validators.ended import Ended, finding
+from concur.validators.ended import Ended, finding, last_line
 from concur.validators.jobs import GUARD, call_job, count, discard, expect, receive, send, view
 from concur.validators.options import JudgeOptions
 from concur.validators.process import (
@@ -242,8 +242,8 @@ def _task_fault(error: ChildFailed, slot: str, where: str) -> Ended:
     if isinstance(error, ChildTimeout) or (isinstance(error, ChildError) and error.kind == "oom"):
         found = finding(rule, f"{slot}: {str(error)[-200:]}", where=where)
         return Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
-    text = str(error).strip()
-    last = text.splitlines()[-1] if text else "an error without a text"
-    message = f"{slot}: the process {text}" if isinstance(error, ChildDied) else f"{slot}: {last}"
+    text = str(error)
+    died = isinstance(error, ChildDied)
+    message = f"{slot}: the process {text}" if died else f"{slot}: {last_line(text)}"
     found = finding(rule, message, where=where, evidence=text)
     return Ended(Status.INVALID_TASK, Fault.TASK, found)

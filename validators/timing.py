@@ -47,25 +47,24 @@ class Stopwatch:
         keep = secret % max(1, half)
         kept_case = cases[keep % len(cases)]
         targets = expect(self.task, kept_case, self.candidate.folder, "timed-out")
-        own_targets = expect(self.task, kept_case, self.reference.folder, "timed-out")
         try:
             with self.lock.shared():
                 expected = self.reference.expected(kept_case)
                 self._prepare(cases)
             block = {"calls": half, "keep": keep, "guard": self.candidate.guard, "first": 0}
             with self.lock.exclusive():
-                base = self._time_reference({**block, "warm_s": WARM_UP_S, "results": own_targets})
+                base = self._time_reference({**block, "warm_s": WARM_UP_S, "keep": -1})
                 mine = self._time_candidate(
                     kept_case, {**block, "warm_s": WARM_UP_S, "results": targets}
                 )
                 mine += self._time_candidate(
                     kept_case, {**block, "warm_s": 0.0, "keep": -1, "results": targets}
                 )
-                last = {**block, "warm_s": 0.02, "keep": -1, "results": own_targets}
-                base += self._time_reference(last)
+                base += self._time_reference({**block, "warm_s": 0.02, "keep": -1})
+            self._ask_reference("free")
             results = self.candidate.results_of(kept_case, targets)
         finally:
-            discard([*targets, *own_targets])
+            discard(targets)
         compared = check(self.task, kept_case, self.options.trials, results, expected)
         return summarize(workload.name, mine, base, secret), compared
 

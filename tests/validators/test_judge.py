@@ -1,5 +1,8 @@
 """What is not the solution's fault, what must not hurt the judge, and what a GPU alone can show."""
 
+import queue
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +10,7 @@ import pytest
 
 from concur.builders.folder import CORPUS, read_sample
 from concur.errors import JudgeError
-from concur.rejudge import RejudgeOptions, is_fresh, rejudge
+from concur.rejudge import Rejudged, RejudgeOptions, _Work, _Workers, is_fresh, rejudge
 from concur.schemas import Task, Verdict
 from concur.schemas.verdict import Fault, Outcome
 from concur.validators.admission import admit
@@ -15,7 +18,7 @@ from concur.validators.environment import cuda_available, probe
 from concur.validators.feedback import render
 from concur.validators.judge import JudgeOptions, judge
 
-from .conftest import LIMITS, cpp, task_of
+from .conftest import LIMITS, SAMPLES, cpp, task_of
 
 RIGHT = """#include <cstdint>
 #include <cstdio>
@@ -141,6 +144,26 @@ def test_verdicts_of_a_cpu_are_never_fresh(good: dict[str, Verdict]) -> None:
 def test_rejudge_refuses_without_a_gpu(tmp_path: Path) -> None:
     with pytest.raises(JudgeError, match="on a GPU only"):
         list(rejudge([CORPUS], RejudgeOptions()))
+
+
+@pytest.mark.skipif(cuda_available(), reason="would judge on the GPU that is here")
+def test_a_worker_that_crashes_costs_only_its_task(tmp_path: Path) -> None:
+    folder = tmp_path / "row-order"
+    shutil.copytree(SAMPLES / "good" / "row-order", folder)
+    lines: queue.SimpleQueue[Rejudged | None] = queue.SimpleQueue()
+    workers = _Workers(JudgeOptions(device="cuda", build_cache=tmp_path / "cache"), lines)
+    work = _Work(folder, task_of("row-order"), (), (), admit=True, modules=0)
+    # Without a GPU the judge itself fails: undecided, written, and no crash.
+    workers.attend(work)
+    line = lines.get()
+    assert line is not None and (line.subject, line.outcome) == ("admission", Outcome.UNDECIDED)
+    assert line.path is not None and line.path.is_file()
+    assert lines.get() is None
+    workers.attend(replace(work, path=tmp_path / "not-there"))
+    line = lines.get()
+    assert line is not None and (line.subject, line.outcome) == ("task", Outcome.UNDECIDED)
+    assert "exit code 1" in line.detail
+    assert lines.get() is None
 
 
 def test_the_environment_names_no_host() -> None:

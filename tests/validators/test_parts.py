@@ -188,7 +188,7 @@ def test_flags(column_sum: Task, flag: str, allowed: bool) -> None:
 
 def test_evidence_names_no_folder_of_the_machine() -> None:
     text = "in /dev/shm/concur-judge-ab12/solution-1/source/m.py and /usr/lib/python3.12/x.py"
-    assert scrub(text) == "in ./solution-1/source/m.py and lib/python3.12/x.py"
+    assert scrub(text.replace("n-1", "n-" + "0a" * 10)) == "in m.py and lib/python3.12/x.py"
     errors = errors_of(
         "a\n[1/2] nvcc\nk.cu(3): error: no x\n  here\n      ^\nb\nninja: build stopped"
     )
