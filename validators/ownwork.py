@@ -49,22 +49,31 @@ def library_findings(
 
 
 def own_symbols(binaries: list[Path]) -> str:
-    """Return the mangled names of all kernels that are compiled into binaries, one a line."""
-    tool = shutil.which("cuobjdump")
-    if tool is None:
-        return ""
-    texts = []
+    """Return the mangled names of all kernels that are compiled into binaries, one a line.
+
+    From the device code where cuobjdump is there, and from the stubs that launch them on the host.
+    """
+    lines = []
     for binary in binaries:
-        run = subprocess.run(
-            [tool, "--dump-elf-symbols", str(binary)],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=120,
-            check=False,
-        )
-        texts += [line.split()[-1] for line in run.stdout.splitlines() if "STO_ENTRY" in line]
-    return "\n".join(texts)
+        lines += _lines("cuobjdump", "--dump-elf-symbols", binary, "STO_ENTRY")
+        lines += _lines("nm", "--defined-only", binary, "__device_stub__")
+    return "\n".join(lines)
+
+
+def _lines(tool: str, option: str, binary: Path, having: str) -> list[str]:
+    """Return the last word of each line of a tool's output that holds a text."""
+    path = shutil.which(tool)
+    if path is None:
+        return []
+    run = subprocess.run(
+        [path, option, str(binary)],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=120,
+        check=False,
+    )
+    return [line.split()[-1] for line in run.stdout.splitlines() if having in line]
 
 
 def _is_own(name: str, own: str) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 import os
+import shutil
 import threading
 import time
 from pathlib import Path
@@ -9,15 +10,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from concur.schemas import Task
+from concur.schemas import Solution, Task
 from concur.schemas.tensors import DType
 from concur.validators.abi import c_signature, python_signature
 from concur.validators.compare import compare_exactly, compare_floats
+from concur.validators.compile import compile_solution
 from concur.validators.draw import case_of, derive, draw
 from concur.validators.ended import errors_of, scrub
 from concur.validators.jobs import receive
 from concur.validators.lock import DeviceLock
-from concur.validators.ownwork import LIBRARY, _is_own
+from concur.validators.ownwork import LIBRARY, _is_own, own_symbols
 from concur.validators.screens import screen
 from concur.validators.timing import summarize
 from concur.validators.tolerance import CEILING, reference_cap, relative_tolerance
@@ -212,6 +214,23 @@ def test_a_kernel_in_the_own_binary_is_own() -> None:
     symbols = "_ZN3cub16DeviceScanKernelIfEEvPf\n_ZN50_GLOBAL__N__k_cu_fused1EPf"
     assert _is_own("void cub::DeviceScanKernel<float>(float*)", symbols)
     assert not _is_own("void at::native::reduce_kernel<512>(float*)", symbols)
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
+def test_kernels_are_found_in_a_compiled_launcher(tmp_path: Path) -> None:
+    source = """namespace { template <int N> __global__ void twice(float* y) { y[threadIdx.x] *= N; } }
+extern "C" int launch(float* y) { twice<2><<<1, 32>>>(y); return cudaGetLastError(); }
+"""
+    plain = cpp(task_of("scaled-column-sum"), "own", source).to_plain()
+    plain.pop("id")
+    solution = Solution.from_plain(
+        plain
+        | {"contract": "cuda_function", "entry": "k.cu"}
+        | {"files": [{"path": "k.cu", "content": source}]}
+    )
+    library = compile_solution(solution, tmp_path, "sm_90", 300)
+    assert _is_own("void (anonymous namespace)::twice<2>(float*)", own_symbols([library]))
+    assert compile_solution(solution, tmp_path, "sm_90", 0.001) == library
 
 
 def test_interval_of_a_clear_difference() -> None:
