@@ -218,7 +218,8 @@ def test_a_kernel_in_the_own_binary_is_own() -> None:
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc")
 def test_kernels_are_found_in_a_compiled_launcher(tmp_path: Path) -> None:
-    source = """namespace { template <int N> __global__ void twice(float* y) { y[threadIdx.x] *= N; } }
+    source = """namespace {
+template <int N> __global__ void twice(float* y) { y[threadIdx.x] *= N; } }
 extern "C" int launch(float* y) { twice<2><<<1, 32>>>(y); return cudaGetLastError(); }
 """
     plain = cpp(task_of("scaled-column-sum"), "own", source).to_plain()
