@@ -14,6 +14,7 @@ from concur.ledger import Candidate, Decision, Ledger, StoredSample
 from concur.rows import RowStore
 from concur.schemas.sample import Sample
 from concur.schemas.solution import Solution
+from concur.schemas.trajectory import AttemptLog
 from concur.schemas.verdict import Outcome, Verdict
 from concur.splits import split_of
 
@@ -92,11 +93,21 @@ class _Selection:
         """Decide about every series of attempts; returns the names of the accepted."""
         accepted = set()
         for log in self._sample.trajectories:
-            ruling = rule_trajectory(log, verdicts, task)
+            ruling = self._missing(log, verdicts) or rule_trajectory(log, verdicts, task)
             if ruling.outcome is Outcome.ACCEPTED:
                 accepted.add(log.name)
             self._decide("trajectory", f"{self._subject}/trajectories/{log.name}", "", ruling)
         return accepted
+
+    def _missing(self, log: AttemptLog, verdicts: dict[str, Verdict]) -> Ruling | None:
+        """Return why an attempt has no verdict that counts, as it was decided about the attempt."""
+        for solution in (attempt.solution for attempt in log.attempts):
+            if solution.id not in verdicts:
+                subject = self._candidates[solution.id].subject
+                decided = self._ledger.decision("solution", subject)
+                if decided is not None:
+                    return Ruling(decided.outcome, f"attempt {solution.name}: {decided.reason}")
+        return None
 
     def _decide(self, stage: str, subject: str, record_id: str, ruling: Ruling) -> None:
         self._ledger.decide(Decision(stage, subject, record_id, ruling.outcome, ruling.reason))

@@ -4,7 +4,6 @@ import sys
 import time
 from pathlib import Path
 
-from concur.pipeline import BuildOptions, build
 from concur.schemas import Admission, Task
 
 SECONDS = 0.15
@@ -29,6 +28,8 @@ def admit(task: Task) -> Admission:
 
 def main(out: str, corpus: str, workers: str) -> None:
     """Build with every admission run again, telling each step on stdout."""
+    from concur.pipeline import BuildOptions, build  # not for the workers, which import this file
+
     options = BuildOptions(
         Path(out), (Path(corpus),), workers=int(workers), recheck=True, trust_recorded=True
     )

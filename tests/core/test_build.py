@@ -148,6 +148,15 @@ def test_a_missing_verdict_costs_its_trajectory(tmp_path: Path, write_corpus: Fa
     }
 
 
+def test_a_stale_attempt_is_told_as_the_reason(tmp_path: Path, write_corpus: Factory) -> None:
+    corpus = write_corpus(4)
+    attempt = corpus / "add-vectors-0" / "trajectories" / "first-try" / "a2-right"
+    (attempt / "kernel.cu").write_text("// edited\n" + (attempt / "kernel.cu").read_text())
+    report = run(tmp_path / "out", corpus)
+    reasons = [d.reason for d in report.not_accepted if d.stage == "trajectory"]
+    assert reasons == ["attempt a2-right: stale: the solution has changed since it was judged"]
+
+
 def test_broken_and_repeated_samples_are_accounted_for(
     tmp_path: Path, write_corpus: Factory
 ) -> None:
