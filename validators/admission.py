@@ -224,11 +224,12 @@ class _Visit:
         items = send(self.task, tensors, reference.folder, "ring")
         targets = expect(self.task, case, reference.folder)
         job = {**call_job(self.task, case), "slot": reference.baseline, "sets": [items]}
+        ring = {"ring": workload.name, "results": targets}
         timed = {"calls": _TIMED_CALLS, "keep": -1, "guard": 1, "first": 0, "warm_s": 0.05}
         limit = self.options.timeouts.run
         try:
-            reference.child.ask("prepare", limit, results=targets, **job)
-            answer = reference.child.ask("time", limit, results=targets, **timed)
+            reference.child.ask("prepare", limit, **ring, **job)
+            answer = reference.child.ask("time", limit, **ring, **timed)
             reference.child.ask("free", limit)
         except ChildFailed as error:
             raise reference.failed(error, reference.baseline, workload.name) from None

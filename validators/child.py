@@ -97,6 +97,9 @@ class Buffer:
         self.data.copy_(source)
 
 
+_Call = Callable[[dict[str, torch.Tensor]], Any]
+
+
 class Server:
     """What was loaded, and the commands on it."""
 
@@ -109,8 +112,7 @@ class Server:
         self.kept: dict[str, Buffer] = {}
         self.held: dict[str, torch.Tensor] = {}
         self.model: Any = None
-        self.ring: list[dict[str, torch.Tensor]] = []
-        self.ring_call: Callable[[dict[str, torch.Tensor]], Any] | None = None
+        self.rings: dict[str, tuple[str, _Call, list[dict[str, torch.Tensor]]]] = {}
 
     def load(self, job: dict[str, Any]) -> dict[str, Any]:
         """Load the entry file: a library with a launcher, or a Python file."""
@@ -205,7 +207,7 @@ class Server:
 
     def _prepare(
         self, job: dict[str, Any], tensors: dict[str, torch.Tensor]
-    ) -> tuple[Callable[[dict[str, torch.Tensor]], Any], list[str]]:
+    ) -> tuple[_Call, list[str]]:
         """Return a function of the inputs; a module gets its parameters from `tensors` here."""
         if self.kind == "oracle":
             return lambda t: self.loaded(**t, **job["keywords"]), []
@@ -220,21 +222,24 @@ class Server:
         return lambda t: model(*(t[n] for n in names), *job["extra"]), notes
 
     def prepare(self, job: dict[str, Any]) -> dict[str, Any]:
-        """Hold the input sets that `time` and `profile` call with."""
+        """Hold a ring of input sets, by name, that `time` and `profile` call with."""
         self.kind, self.loaded = self.slots[job["slot"]]
-        self.kept, self.held, self.ring, self.model = {}, {}, [], None
+        self.kept, self.held, self.model = {}, {}, None
         sets = [self._read({**job, "args": args}) for args in job["sets"]]
+        call: _Call
         if self.kind == "launcher":
-            self.ring_call = lambda t: self._launch(job, t)
+            call = lambda t: self._launch(job, t)  # noqa: E731
         else:
-            self.ring_call, _ = self._prepare({**job, "args": job["sets"][0]}, sets[0])
-        self.ring = sets
+            call, _ = self._prepare({**job, "args": job["sets"][0]}, sets[0])
+        self.model = None
+        self.rings[job["ring"]] = (self.kind, call, sets)
         _release(self.device)
         return {}
 
     def _timed_inputs(self, job: dict[str, Any], index: int) -> dict[str, torch.Tensor]:
-        inputs = {n: t.clone() for n, t in self.ring[index % len(self.ring)].items()}
-        if self.kind == "launcher":
+        kind, _, sets = self.rings[job["ring"]]
+        inputs = {n: t.clone() for n, t in sets[index % len(sets)].items()}
+        if kind == "launcher":
             for item in job["results"]:
                 buffer = Buffer(item["bytes"], self.device, job["guard"])
                 buffer.poison()
@@ -243,8 +248,7 @@ class Server:
 
     def time(self, job: dict[str, Any]) -> dict[str, Any]:
         """Time single calls with CUDA events, in microseconds, after `warm_s` seconds of calls."""
-        call = self.ring_call
-        assert call is not None
+        _, call, _ = self.rings[job["ring"]]
         size = 2 * torch.cuda.get_device_properties(0).L2_cache_size
         flush = torch.empty(max(size, 64 << 20), dtype=torch.uint8, device="cuda")
         event: Any = torch.cuda.Event
@@ -290,8 +294,7 @@ class Server:
         """Profile one call on the first set. Returns pairs of kernel name and microseconds."""
         from torch.profiler import ProfilerActivity, profile
 
-        call = self.ring_call
-        assert call is not None
+        _, call, _ = self.rings[job["ring"]]
         inputs = self._timed_inputs(job, 0)
         torch.cuda.synchronize()
         with profile(activities=[ProfilerActivity.CUDA]) as recorder:
@@ -312,8 +315,7 @@ class Server:
 
     def free(self, _job: dict[str, Any]) -> dict[str, Any]:
         """Let go of every tensor that is still held."""
-        self.kept, self.held, self.ring = {}, {}, []
-        self.ring_call, self.model = None, None
+        self.kept, self.held, self.rings, self.model = {}, {}, {}, None
         _release(self.device)
         return {}
 

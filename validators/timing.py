@@ -7,31 +7,46 @@ measured, and could be forged, inside the candidate's process: this form has no 
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from concur.schemas.task import Task, Workload
-from concur.schemas.verdict import Comparison, Fault, Status, Timing
+from concur.schemas.verdict import Fault, Status, Timing
 from concur.validators.candidate import SLOT, Candidate
 from concur.validators.draw import Case, case_of, derive, draw
 from concur.validators.ended import Ended, finding
 from concur.validators.jobs import call_job, discard, expect, send
 from concur.validators.lock import DeviceLock
 from concur.validators.process import ChildFailed
-from concur.validators.reference import Reference
+from concur.validators.reference import Expected, Reference
 from concur.validators.verify import check
 
 WARM_UP_S = 0.2
-"""Seconds of calls before the first block of each side."""
+"""Seconds of calls before the first block of each side, on the first workload."""
+
+SHORT_WARM_UP_S = 0.05
+"""The same on further workloads, where the device is at its clocks already."""
 
 _RING = 3
 _RING_BYTES = 1 << 30
 _RESAMPLES = 1000
 
 
+@dataclass(frozen=True)
+class _Run:
+    """What timing one workload needs."""
+
+    case: Case
+    expected: Expected
+    targets: list[dict[str, Any]]
+    keep: int
+    secret: int
+
+
 class Stopwatch:
-    """Times one solution on the workloads of a task."""
+    """Times one solution on all workloads of a task."""
 
     def __init__(self, candidate: Candidate, reference: Reference, lock: DeviceLock, seed: int):
         """Take both children and the run's seed."""
@@ -39,34 +54,52 @@ class Stopwatch:
         self.task: Task = candidate.task
         self.options = candidate.options
 
-    def measure(self, workload: Workload) -> tuple[Timing, list[Comparison]]:
-        """Return the times of one workload and how a timed result compared. Raises Ended."""
-        cases = self._cases(workload)
-        half = self.options.timed_calls // 2
-        secret = derive(self.seed, self.candidate.solution.id, workload.name, "kept")
-        keep = secret % max(1, half)
-        kept_case = cases[keep % len(cases)]
-        targets = expect(self.task, kept_case, self.candidate.folder, "timed-out")
+    def measure(self) -> list[Timing]:
+        """Return the times of every workload, a timed result of each verified. Raises Ended.
+
+        Inputs of all workloads are handed over first, so that the device is taken only once: every
+        taking waits for all others to finish what they are at.
+        """
+        runs = []
         try:
-            with self.lock.shared():
-                expected = self.reference.expected(kept_case)
-                self._prepare(cases)
-            block = {"calls": half, "keep": keep, "guard": self.candidate.guard, "first": 0}
+            for workload in self.task.workloads:
+                with self.lock.shared():
+                    runs.append(self._prepare(workload))
             with self.lock.exclusive():
-                base = self._time_reference({**block, "warm_s": WARM_UP_S, "keep": -1})
-                mine = self._time_candidate(
-                    kept_case, {**block, "warm_s": WARM_UP_S, "results": targets}
-                )
-                mine += self._time_candidate(
-                    kept_case, {**block, "warm_s": 0.0, "keep": -1, "results": targets}
-                )
-                base += self._time_reference({**block, "warm_s": 0.02, "keep": -1})
+                times = [self._blocks(run, first=run is runs[0]) for run in runs]
             self._ask_reference("free")
-            results = self.candidate.results_of(kept_case, targets)
+            return [self._conclude(run, *both) for run, both in zip(runs, times, strict=True)]
         finally:
-            discard(targets)
-        compared = check(self.task, kept_case, self.options.trials, results, expected)
-        return summarize(workload.name, mine, base, secret), compared
+            for run in runs:
+                discard(run.targets)
+
+    def _prepare(self, workload: Workload) -> _Run:
+        cases = self._cases(workload)
+        secret = derive(self.seed, self.candidate.solution.id, workload.name, "kept")
+        keep = secret % max(1, self.options.timed_calls // 2)
+        case = cases[keep % len(cases)]
+        expected = self.reference.expected(case)
+        self._hand_over(cases)
+        targets = expect(self.task, case, self.candidate.folder, f"timed-{workload.name}")
+        return _Run(case, expected, targets, keep, secret)
+
+    def _blocks(self, run: _Run, *, first: bool) -> tuple[list[float], list[float]]:
+        """Return times of the candidate and of the baseline, in blocks A B B A."""
+        half = self.options.timed_calls // 2
+        block = {"calls": half, "first": 0, "ring": run.case.workload.name, "keep": -1}
+        warm = block | {"warm_s": WARM_UP_S if first else SHORT_WARM_UP_S}
+        again = block | {"warm_s": 0.02}
+        results = {"results": run.targets, "guard": self.candidate.guard}
+        base = self._time_reference(warm)
+        mine = self._time_candidate(run.case, warm | results | {"keep": run.keep})
+        mine += self._time_candidate(run.case, again | results)
+        base += self._time_reference(again)
+        return mine, base
+
+    def _conclude(self, run: _Run, mine: list[float], base: list[float]) -> Timing:
+        results = self.candidate.results_of(run.case, run.targets)
+        check(self.task, run.case, self.options.trials, results, run.expected, "values.timed")
+        return summarize(run.case.workload.name, mine, base, run.secret)
 
     def _cases(self, workload: Workload) -> list[Case]:
         device = self.options.device
@@ -76,9 +109,9 @@ class Stopwatch:
         labels = [f"timed-{i}" for i in range(number)]
         return [case_of(self.task, workload, device, label, self.seed) for label in labels]
 
-    def _prepare(self, cases: list[Case]) -> None:
+    def _hand_over(self, cases: list[Case]) -> None:
         drawn = [draw(self.task, case, self.options.device) for case in cases]
-        job = call_job(self.task, cases[0])
+        job = call_job(self.task, cases[0]) | {"ring": cases[0].workload.name}
         folder = self.reference.folder
         sets = [send(self.task, t, folder, f"ring-{i}") for i, t in enumerate(drawn)]
         results = expect(self.task, cases[0], folder)
