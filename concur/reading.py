@@ -65,11 +65,12 @@ def read_sources(
     `trust_recorded` says so.
     """
     reading = Reading()
-    for ordinal, read in enumerate(_reads(sources or (CORPUS,))):
-        if limit is not None and ordinal >= limit:
-            break
-        trusted = trust_recorded or is_ours(read.path)
-        with ledger.transaction():
+    # One transaction: a build that is killed here reads again anyway.
+    with ledger.transaction():
+        for ordinal, read in enumerate(_reads(sources or (CORPUS,))):
+            if limit is not None and ordinal >= limit:
+                break
+            trusted = trust_recorded or is_ours(read.path)
             _take(ledger, reading, read, ordinal, trusted)
     return reading
 

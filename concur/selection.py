@@ -24,8 +24,8 @@ def select(ledger: Ledger, rows: RowStore) -> None:
 
     Raises MissingDependency when tokens cannot be counted.
     """
-    for stored in ledger.samples():
-        with ledger.transaction():
+    with ledger.transaction():
+        for stored in ledger.samples():
             _Selection(ledger, stored).run(rows)
 
 
