@@ -31,7 +31,8 @@ dataset: .venv/.light
 	else \
 		echo "GPU found: $$(nvidia-smi -L | head -n 1)"; \
 		$(MAKE) --no-print-directory .venv/.judge || exit $$?; \
-		$(BIN)/concur rejudge builders/corpus || [ $$? -eq 1 ] || [ $$? -eq 3 ] || exit 2; \
+		code=0; $(BIN)/concur rejudge builders/corpus || code=$$?; \
+		case $$code in 0|1|3) ;; *) exit $$code;; esac; \
 	fi
 	$(BIN)/concur build --out $(OUT)
 	$(RUN) concur.summary $(OUT)

@@ -24,11 +24,12 @@ from concur.errors import JudgeError, MissingDependency
 from concur.schemas.solution import Contract, Solution
 from concur.schemas.task import Task
 from concur.schemas.verdict import Admission, Outcome, Verdict
-from concur.validators.environment import cuda_available
+from concur.validators.environment import Device, cuda_available
 from concur.validators.options import JudgeOptions
 from concur.validators.rules import RULES_VERSION
 
 _SEED_BITS = 62
+_DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Rejudged:
     task: str
     """Name of the task."""
     subject: str
-    """`admission`, `solutions/NAME`, `trajectories/NAME/FOLDER`, or `task`."""
+    """`admission-cpu` or `-cuda`, `solutions/NAME`, `trajectories/NAME/FOLDER`, or `task`."""
     outcome: Outcome
     """How it ended."""
     status: str
@@ -69,7 +70,7 @@ class _Work:
     task: Task
     solutions: tuple[Solution, ...]
     folders: tuple[Path, ...]
-    admit: bool
+    admit: tuple[Device, ...]
     modules: int
 
 
@@ -86,7 +87,10 @@ def is_fresh(verdict: Verdict | None, task: Task, solution: Solution) -> bool:
 
 
 def rejudge(paths: Iterable[Path], options: RejudgeOptions) -> Iterator[Rejudged]:
-    """Judge what is stale at the paths and write verdict.json and admission-cuda.json there.
+    """Judge what is stale at the paths and write verdict.json and the admissions there.
+
+    A task is admitted on the GPU at full size and on the CPU with its small twins, so that a build
+    without PyTorch finds both recorded.
 
     Yields a line for each as soon as it is known. Raises JudgeError without a GPU, and
     MissingDependency without PyTorch. What a worker's crash costs is yielded as undecided.
@@ -138,8 +142,11 @@ def _plan(paths: Iterable[Path], options: RejudgeOptions) -> tuple[list[_Work], 
             and (options.everything or not is_fresh(recorded.verdicts.get(s.id), task, s))
         ]
         due.sort(key=lambda s: s.contract is Contract.MODEL_NEW)
-        admission = recorded.admissions.get("cuda")
-        admit = options.everything or not _admission_is_fresh(admission, task)
+        admit = tuple(
+            device
+            for device in _DEVICES
+            if options.everything or not _admission_is_fresh(recorded.admissions.get(device), task)
+        )
         if due or admit:
             folders = tuple(recorded.folders[s.id] for s in due)
             modules = sum(s.contract is Contract.MODEL_NEW for s in due)
@@ -225,11 +232,12 @@ def _judge_task(work: _Work, options: JudgeOptions, sender: "Connection[Rejudged
     from concur.validators.judge import judge
 
     name = work.task.name
-    if work.admit:
+    for device in work.admit:
         seed = secrets.randbits(_SEED_BITS)
-        admission = admit(work.task, device="cuda", seed=seed, options=options)
+        lock = options.lock if device == "cuda" else None
+        admission = admit(work.task, device=device, seed=seed, options=replace(options, lock=lock))
         path = write_admission(work.path, admission)
-        sender.send(_line(name, "admission", admission.outcome.value, admission, path))
+        sender.send(_line(name, f"admission-{device}", admission.outcome.value, admission, path))
         if admission.outcome is Outcome.REJECTED:
             return
     verdicts = judge(work.task, work.solutions, options)

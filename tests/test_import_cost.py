@@ -65,3 +65,10 @@ def test_help_is_quick_and_loads_nothing_heavy() -> None:
         subprocess.run([program, "--help"], check=True, capture_output=True)
         times.append(time.perf_counter() - start)
     assert min(times) < 0.3
+
+
+def test_a_light_installation_can_do_everything_but_judge() -> None:
+    parts = ("pipeline", "loading", "rejudge", "report", "summary", "validate", "doctor")
+    loaded = modules_after(f"import {', '.join(f'concur.{part}' for part in parts)}")
+    assert "concur" in loaded
+    assert "torch" not in loaded

@@ -16,9 +16,9 @@ import torch
 from concur.schemas.task import Task, Workload
 from concur.schemas.verdict import Admission, Fault, Finding, Measurement, Outcome
 from concur.validators.compare import compare_exactly, compare_floats
-from concur.validators.draw import Case, Device, case_of, draw, release
+from concur.validators.draw import Case, case_of, draw, release
 from concur.validators.ended import Ended, finding
-from concur.validators.environment import probe
+from concur.validators.environment import Device, probe
 from concur.validators.isolation import make_workspace
 from concur.validators.jobs import call_job, discard, expect, send
 from concur.validators.lock import DeviceLock

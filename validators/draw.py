@@ -5,15 +5,13 @@ The same seed gives the same values on the same kind of device with the same PyT
 
 import hashlib
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 
 from concur.schemas.expressions import evaluate, evaluate_shape
 from concur.schemas.task import Task, Workload
 from concur.schemas.tensors import Argument, Distribution
-
-Device = Literal["cpu", "cuda"]
+from concur.validators.environment import Device
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@ from typing import Literal
 from concur.schemas.verdict import Environment
 from concur.validators.compile import tool_version
 
+Device = Literal["cpu", "cuda"]
+"""Where to compute: on the GPU at full size, on the CPU with the small twins."""
+
 _TIMEOUT_S = 60
 
 
@@ -19,7 +22,7 @@ def cuda_available() -> bool:
     return bool(_gpu()) and shutil.which("nvcc") is not None and bool(_torch())
 
 
-def probe(device: Literal["cpu", "cuda"] | None = None) -> Environment:
+def probe(device: Device | None = None) -> Environment:
     """Return what a verdict says about this machine; nothing that names the machine itself.
 
     Without `device` it is cuda where a GPU can be used, else cpu.

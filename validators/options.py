@@ -4,7 +4,7 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from concur.validators.draw import Device
+from concur.validators.environment import Device
 
 
 @dataclass(frozen=True)

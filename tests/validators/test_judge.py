@@ -152,11 +152,14 @@ def test_a_worker_that_crashes_costs_only_its_task(tmp_path: Path) -> None:
     shutil.copytree(SAMPLES / "good" / "row-order", folder)
     lines: queue.SimpleQueue[Rejudged | None] = queue.SimpleQueue()
     workers = _Workers(JudgeOptions(device="cuda", build_cache=tmp_path / "cache"), lines)
-    work = _Work(folder, task_of("row-order"), (), (), admit=True, modules=0)
+    work = _Work(folder, task_of("row-order"), (), (), admit=("cuda",), modules=0)
     # Without a GPU the judge itself fails: undecided, written, and no crash.
     workers.attend(work)
     line = lines.get()
-    assert line is not None and (line.subject, line.outcome) == ("admission", Outcome.UNDECIDED)
+    assert line is not None and (line.subject, line.outcome) == (
+        "admission-cuda",
+        Outcome.UNDECIDED,
+    )
     assert line.path is not None and line.path.is_file()
     assert lines.get() is None
     workers.attend(replace(work, path=tmp_path / "not-there"))
