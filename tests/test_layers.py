@@ -41,7 +41,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "summary",
     ),
     ("hub",),
-    ("cli",),
+    ("cli", "__main__"),
 )
 SIBLINGS = {"builders", "validators"}
 TOP_LEVEL = {"schemas", "builders", "validators"}
