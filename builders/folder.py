@@ -88,9 +88,7 @@ def read_sample(path: Path) -> SampleRead:
     reads = list(itertools.islice(read_samples(path), 2))
     if len(reads) == 1:
         return reads[0]
-    return _failed(
-        path, "sample.several", "holds several samples", "Use `read_samples`."
-    )
+    return _failed(path, "sample.several", "holds several samples", "Use `read_samples`.")
 
 
 def read_samples(path: Path) -> Iterator[SampleRead]:
