@@ -1,7 +1,8 @@
 """What this machine has of what concur can use, and what to do about what is missing.
 
 Versions are read from package metadata and tools are asked, so that a broken package cannot break
-the report. Only the tokenizer is really loaded, since its file may have to be unpacked.
+the report. Only the tokenizer is really loaded, since its file may have to be unpacked, and the
+judge's child really started, since only the kernel knows which layers it grants.
 """
 
 import shutil
@@ -11,11 +12,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from concur import tokens
 from concur.errors import MissingDependency
+from concur.validate import INSTALL_JUDGE
+from concur.validators.process import Child, ChildFailed, ChildSettings
 
 MINIMUM_PYTHON = (3, 11)
+NETWORK_LAYER = "user and network namespace"
+"""The layer without which a solution can reach the network."""
 _FREE_GB = 10
 _TOOL_TIMEOUT_S = 30
 
@@ -49,14 +55,13 @@ def examine(folder: Path) -> Iterator[Examined]:
     yield _packages(
         "library", ("concur-kernels", "datasets", "pyarrow", "pydantic"), "make dataset"
     )
-    yield _packages(
-        "extra judge", ("torch", "ninja", "numpy"), 'pip install "concur-kernels[judge]"'
-    )
+    yield _packages("extra judge", ("torch", "ninja", "numpy"), INSTALL_JUDGE)
     yield _packages("extra tokens", ("bpe-openai",), 'pip install "concur-kernels[tokens]"')
     yield _tokenizer()
     yield _tool("GPU", ["nvidia-smi", "-L"], "judging CUDA needs an NVIDIA GPU and its driver")
     yield _tool("nvcc", ["nvcc", "--version"], "install the CUDA toolkit and put its bin on PATH")
     yield _tool("g++", ["g++", "--version"], "install g++ (Debian, Ubuntu: apt install g++)")
+    yield _isolation()
     yield _disk(folder)
 
 
@@ -101,6 +106,28 @@ def _tool(subject: str, command: list[str], remedy: str) -> Examined:
     # nvcc says its release in the fourth line; the others' first line is the one that counts.
     told = next((line for line in lines if "release" in line), lines[0])
     return Examined(subject, True, told)
+
+
+def _isolation() -> Examined:
+    """Start the judge's child as for a solution, and tell which layers it got."""
+    subject = "isolation"
+    try:
+        with (
+            TemporaryDirectory(prefix="concur-doctor-") as folder,
+            Child(ChildSettings("cpu", Path(folder))) as child,
+        ):
+            layers = child.layers
+    except ChildFailed as error:
+        return Examined(subject, False, f"no solution can be run: {error}", INSTALL_JUDGE)
+    detail = ", ".join(layers)
+    if NETWORK_LAYER in layers:
+        return Examined(subject, True, detail)
+    return Examined(
+        subject,
+        False,
+        f"{detail}; solutions can reach the network",
+        "allow unprivileged user namespaces, or judge where there is no network",
+    )
 
 
 def _disk(folder: Path) -> Examined:

@@ -1,5 +1,6 @@
 """The command line: exit codes, what goes to stdout and stderr, and no traceback for anybody."""
 
+import contextlib
 import json
 import shutil
 import subprocess
@@ -14,10 +15,12 @@ from click.testing import CliRunner, Result
 
 from concur import summary
 from concur.cli import main
+from concur.doctor import NETWORK_LAYER
 from concur.errors import BuildError, JudgeError, MissingDependency, RecordError
 from concur.rejudge import Rejudged, RejudgeOptions
 from concur.schemas import Outcome
 from concur.starter import STARTER
+from concur.validators.isolation import CHILD
 
 Factory = Callable[..., Any]
 
@@ -333,6 +336,22 @@ class TestDoctor:
         assert by_subject["Python"]["present"] is True
         assert by_subject["g++"]["present"] is (shutil.which("g++") is not None)
         assert all(line["remedy"] for line in found["examined"] if not line["present"])
+
+    def test_isolation_is_that_of_the_judge(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        layers = ["own session"]
+
+        class FakeChild(contextlib.nullcontext[Any]):
+            def __init__(self, _settings: object) -> None:
+                super().__init__(self)
+                self.layers = layers
+
+        monkeypatch.setattr("concur.doctor.Child", FakeChild)
+        assert "own session; solutions can reach the network" in concur("doctor").stdout
+        layers.append(NETWORK_LAYER)
+        assert f"own session, {NETWORK_LAYER}\n" in concur("doctor").stdout
+
+    def test_the_layer_is_one_that_the_child_names(self) -> None:
+        assert f'"{NETWORK_LAYER}"' in CHILD.read_text(encoding="utf-8")
 
     def test_old_python(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("concur.doctor.MINIMUM_PYTHON", (99, 0))
