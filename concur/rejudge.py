@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
+from concur.builders.decisions import admission_fault, verdict_fault
 from concur.builders.folder import find_samples, read_sample, write_admission, write_verdict
 from concur.errors import JudgeError, MissingDependency
 from concur.schemas.solution import Contract, Solution
@@ -26,7 +27,6 @@ from concur.schemas.task import Task
 from concur.schemas.verdict import Admission, Outcome, Verdict
 from concur.validators.environment import Device, cuda_available
 from concur.validators.options import JudgeOptions
-from concur.validators.rules import RULES_VERSION
 
 _SEED_BITS = 62
 _DEVICES: tuple[Device, ...] = ("cpu", "cuda")
@@ -74,14 +74,11 @@ class _Work:
     modules: int
 
 
-def is_fresh(verdict: Verdict | None, task: Task, solution: Solution) -> bool:
+def is_fresh(verdict: Verdict | None, solution: Solution) -> bool:
     """Return whether a recorded verdict still says something about this solution."""
     return (
         verdict is not None
-        and verdict.task_id == task.id
-        and verdict.solution_id == solution.id
-        and verdict.rules_version == RULES_VERSION
-        and verdict.environment.device_kind == "cuda"
+        and not verdict_fault(verdict, solution)
         and verdict.outcome is not Outcome.UNDECIDED
     )
 
@@ -139,7 +136,7 @@ def _plan(paths: Iterable[Path], options: RejudgeOptions) -> tuple[list[_Work], 
             s
             for s in read.sample.candidates
             if s.contract is not Contract.CPP_FUNCTION
-            and (options.everything or not is_fresh(recorded.verdicts.get(s.id), task, s))
+            and (options.everything or not is_fresh(recorded.verdicts.get(s.id), s))
         ]
         due.sort(key=lambda s: s.contract is Contract.MODEL_NEW)
         admit = tuple(
@@ -157,8 +154,7 @@ def _plan(paths: Iterable[Path], options: RejudgeOptions) -> tuple[list[_Work], 
 def _admission_is_fresh(admission: Admission | None, task: Task) -> bool:
     return (
         admission is not None
-        and admission.task_id == task.id
-        and admission.rules_version == RULES_VERSION
+        and not admission_fault(admission, task)
         and admission.outcome is not Outcome.UNDECIDED
     )
 
@@ -206,12 +202,12 @@ class _Workers:
         """Interrupt what still runs: each process kills its own children."""
         self._stopped = True
         for process in tuple(self._running):
-            if process.pid is not None and process.is_alive():
-                os.kill(process.pid, signal.SIGINT)
+            if process.is_alive():
+                process.terminate()
 
     def _attend(self, work: _Work) -> None:
         receiver, sender = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_judge_task, args=(work, self._options, sender))
+        process = self._context.Process(target=_worker_main, args=(work, self._options, sender))
         self._running.add(process)
         process.start()
         sender.close()
@@ -226,8 +222,22 @@ class _Workers:
             self._lines.put(Rejudged(name, "task", Outcome.UNDECIDED, "undecided", detail))
 
 
+def _worker_main(work: _Work, options: JudgeOptions, sender: "Connection[Rejudged, None]") -> None:
+    """Do one task in a process of its own, which ends quietly when told to stop."""
+    # Ctrl-C in a terminal reaches every process; the parent alone decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _stop)
+    with contextlib.suppress(KeyboardInterrupt):
+        _judge_task(work, options, sender)
+
+
+def _stop(_signal: int, _frame: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what follows is cleaning up
+    raise KeyboardInterrupt
+
+
 def _judge_task(work: _Work, options: JudgeOptions, sender: "Connection[Rejudged, None]") -> None:
-    """Admit one task and judge its solutions; the main function of a worker process."""
+    """Admit one task and judge its solutions, writing each result as soon as it is known."""
     from concur.validators.admission import admit
     from concur.validators.judge import judge
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from concur.schemas.feedback import render
 from concur.schemas.verdict import Admission, Finding, Outcome, Verdict
 from concur.validate import Judged, SampleReport
-from concur.validators.feedback import render
 
 if TYPE_CHECKING:
     from concur.pipeline import BuildReport

@@ -1,12 +1,12 @@
 """Records, each field declared once, and what is derived from them.
 
-    task, tensors, provenance   what to compute, how it is stated, where it comes from
-    solution, verdict           code under a contract; what one run of the judge found
-    triplet, trajectory         the two kinds of published row
-    sample                      task + solutions + attempts, as a contributor hands them in
-    review                      a person's or model's judgement of a record
-    strict                      strict reading of contributed JSON (with json_text, problems)
-    jsonschema, arrow           JSON Schema and Arrow features, derived
+task, tensors, provenance   what to compute, how it is stated, where it comes from
+solution, verdict           code under a contract; what one run of the judge found
+triplet, trajectory         the two kinds of published row
+sample                      task + solutions + attempts, as a contributor hands them in
+review                      a person's or model's judgement of a record
+strict                      strict reading of contributed JSON (with json_text, problems)
+jsonschema, arrow           JSON Schema and Arrow features, derived
 """
 
 from concur.schemas.review import Review

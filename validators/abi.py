@@ -1,22 +1,11 @@
-"""How a solution is called: the launcher's C signature and the module's Python one, from a task.
+"""What the binary side of a call needs: element sizes, parameter types, attribute values.
 
-Order of a launcher's parameters: arguments, results, axes in ASCII order of their names,
-attributes, stream. A pointer is contiguous and row-major; it is const where it is only read.
+The same order of parameters as in the text that people read, `concur.schemas.signature`.
 """
 
-from concur.schemas.signature import C_TYPES, axes, c_signature, python_signature
+from concur.schemas.signature import axes
 from concur.schemas.task import Task, Workload
 from concur.schemas.tensors import DType
-
-__all__ = [
-    "C_TYPES",
-    "SIZES",
-    "attribute_values",
-    "axes",
-    "c_signature",
-    "python_signature",
-    "scalar_types",
-]
 
 SIZES: dict[DType, int] = {
     DType.FLOAT32: 4,

@@ -13,6 +13,7 @@ from typing import Literal
 
 import torch
 
+from concur.schemas.rules import RULES_VERSION
 from concur.schemas.task import Task, Workload
 from concur.schemas.verdict import Admission, Fault, Finding, Measurement, Outcome
 from concur.validators.compare import compare_exactly, compare_floats
@@ -25,7 +26,7 @@ from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions
 from concur.validators.process import ChildFailed
 from concur.validators.reference import Expected, Reference
-from concur.validators.rules import RULES, RULES_VERSION
+from concur.validators.rules import RULES
 from concur.validators.tolerance import agreement_tolerance
 
 _COPY_SHARE = 0.99

@@ -8,9 +8,10 @@ from typing import Any
 import torch
 
 from concur.schemas.expressions import evaluate_shape
+from concur.schemas.signature import axes
 from concur.schemas.task import Task
 from concur.schemas.tensors import DType, Result
-from concur.validators.abi import SIZES, attribute_values, axes
+from concur.validators.abi import SIZES, attribute_values
 from concur.validators.draw import Case
 
 GUARD = 256

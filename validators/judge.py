@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
+from concur.schemas.rules import RULES_VERSION
 from concur.schemas.solution import Solution
 from concur.schemas.task import Task
 from concur.schemas.verdict import Fault, Finding, Status, Verdict
@@ -31,7 +32,6 @@ from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions, Timeouts
 from concur.validators.process import Child, ChildFailed, ChildSettings
 from concur.validators.reference import Reference
-from concur.validators.rules import RULES_VERSION
 from concur.validators.timing import geometric_mean
 
 __all__ = ["JudgeOptions", "Timeouts", "judge", "prebuild"]

@@ -1,8 +1,4 @@
-"""The judge's rules, by id, and the version that a verdict carries."""
-
-from concur.schemas.rules import RULES_VERSION
-
-__all__ = ["RULES", "RULES_VERSION"]
+"""The judge's rules, by id; their version is in `concur.schemas.rules`, where rows find it too."""
 
 RULES: dict[str, str] = {
     "abi.task": "The solution belongs to the task.",

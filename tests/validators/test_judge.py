@@ -12,10 +12,10 @@ from concur.builders.folder import CORPUS, read_sample
 from concur.errors import JudgeError
 from concur.rejudge import Rejudged, RejudgeOptions, _Work, _Workers, is_fresh, rejudge
 from concur.schemas import Task, Verdict
+from concur.schemas.feedback import render
 from concur.schemas.verdict import Fault, Outcome
 from concur.validators.admission import admit
 from concur.validators.environment import cuda_available, probe
-from concur.validators.feedback import render
 from concur.validators.judge import JudgeOptions, judge
 
 from .conftest import LIMITS, SAMPLES, cpp, task_of
@@ -129,15 +129,15 @@ def test_verdicts_of_a_cpu_are_never_fresh(good: dict[str, Verdict]) -> None:
     assert sample is not None
     (solution,) = [s for s in sample.solutions if s.name == "std-sort"]
     verdict = good["row-order/std-sort"]
-    assert not is_fresh(verdict, sample.task, solution)
+    assert not is_fresh(verdict, solution)
     plain = verdict.to_plain()
     plain.pop("id")
     plain["environment"]["device_kind"] = "cuda"
     on_gpu = Verdict.from_plain(plain)
-    assert is_fresh(on_gpu, sample.task, solution)
+    assert is_fresh(on_gpu, solution)
     plain["rules_version"] += 1
-    assert not is_fresh(Verdict.from_plain(plain), sample.task, solution)
-    assert not is_fresh(None, sample.task, solution)
+    assert not is_fresh(Verdict.from_plain(plain), solution)
+    assert not is_fresh(None, solution)
 
 
 @pytest.mark.skipif(cuda_available(), reason="there is a GPU here")

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from concur.schemas import Solution, Task
+from concur.schemas.signature import c_signature, python_signature
 from concur.schemas.tensors import DType
-from concur.validators.abi import c_signature, python_signature
 from concur.validators.compare import compare_exactly, compare_floats
 from concur.validators.compile import compile_solution
 from concur.validators.draw import case_of, derive, draw

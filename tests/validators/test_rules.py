@@ -4,7 +4,8 @@ import ast
 import hashlib
 from pathlib import Path
 
-from concur.validators.rules import RULES, RULES_VERSION
+from concur.schemas.rules import RULES_VERSION
+from concur.validators.rules import RULES
 
 ROOT = Path(__file__).parent.parent.parent / "validators"
 RECORDED = Path(__file__).parent / "rules_digest.txt"
@@ -36,7 +37,7 @@ def _is_text(node: ast.AST) -> bool:
 def test_changes_of_the_judge_are_deliberate() -> None:
     recorded = RECORDED.read_text(encoding="utf-8").strip()
     assert digest() == recorded, (
-        "the judge's sources changed: raise RULES_VERSION in validators/rules.py if a verdict "
+        "the judge's sources changed: raise RULES_VERSION in schemas/rules.py if a verdict "
         f"could come out differently, then record the new digest with `{UPDATE}`"
     )
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from concur.schemas import Verdict
+from concur.schemas.feedback import render
 from concur.schemas.verdict import Fault, Outcome
-from concur.validators.feedback import render
 from concur.validators.rules import RULES
 
 SAMPLES = Path(__file__).parent.parent / "samples"
