@@ -20,7 +20,7 @@ PIP = @echo "Installing into .venv: $(patsubst .%,%,$(@F)) (minutes the first ti
 RUN := $(BIN)/python -P -m
 HAS_GPU := command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q '^GPU'
 
-.PHONY: dataset test test-all test-gpu check schemas wheel clean
+.PHONY: dataset test test-all test-gpu check schemas card wheel clean
 .DEFAULT_GOAL := dataset
 
 dataset: .venv/.light
@@ -59,6 +59,10 @@ check: .venv/.dev
 
 schemas: .venv/.light
 	$(RUN) concur.schemas.jsonschema
+
+card: .venv/.light
+	$(BIN)/concur build --out $(OUT)
+	cp $(OUT)/README.md dataset_card.md
 
 wheel: .venv/.dev
 	$(BIN)/python -P -m build --wheel --no-isolation --outdir dist .
