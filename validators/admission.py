@@ -92,6 +92,7 @@ class _Visit:
     seed: int
     findings: list[Finding] = field(default_factory=list)
     measurements: list[Measurement] = field(default_factory=list)
+    spread: dict[str, tuple[float, str]] = field(default_factory=dict)
 
     def run(self, workspace: Path) -> None:
         lock = DeviceLock(self.options.lock)
@@ -102,6 +103,9 @@ class _Visit:
                 with lock.shared():
                     self._workload(reference, workload, workload in thorough)
                     release(self.options.device)
+            # One workload of few elements may be constant by chance; a result never is everywhere.
+            for name, (spread, where) in self.spread.items():
+                self._measure("constant", where, name, (spread, 0.0), spread > 0)
             with lock.shared():
                 self._influence(reference, thorough)
             if self.options.device == "cuda":
@@ -168,7 +172,7 @@ class _Visit:
         self._measure("finite", workload.name, name, (bad, 0.0), bad == 0)
         if value.numel() > 1:
             spread = float(value.max()) - float(value.min()) if bad == 0 else 0.0
-            self._measure("constant", workload.name, name, (spread, 0.0), spread > 0)
+            self.spread[name] = max(self.spread.get(name, (-1.0, "")), (spread, workload.name))
         for argument, tensor in tensors.items():
             if tensor.shape == value.shape:
                 same = float((tensor.to(value.dtype) == value).double().mean())
