@@ -164,10 +164,10 @@ def _read_folder(reader: Reader, folder: Path) -> SampleRead:
     for path in _subfolders(reader, entries, "solutions"):
         part = reader.child()
         solution = read_solution(part, path, task_id)
-        reader.adopt(part)
-        if solution is not None:
+        if solution is not None and _is_new(part, path, recorded.folders.get(solution.id)):
             solutions.append(solution)
-            recorded.folders.setdefault(solution.id, path)
+            recorded.folders[solution.id] = path
+        reader.adopt(part)
     for path in _subfolders(reader, entries, "trajectories"):
         part = reader.child()
         log, folders = read_attempts(part, path, task_id)
@@ -181,6 +181,14 @@ def _read_folder(reader: Reader, folder: Path) -> SampleRead:
     if task is not None and not reader.failed:
         sample = Sample(task=task, solutions=tuple(solutions), trajectories=tuple(logs))
     return SampleRead(folder, sample, tuple(reader.findings), recorded)
+
+
+def _is_new(part: Reader, path: Path, first: Path | None) -> bool:
+    """Report a solution that is the same as an earlier one, but for reasoning and origin."""
+    if first is not None:
+        message = f"solutions {first.name!r} and {path.name!r} have the same sources"
+        part.report("sample.repeated-solution", message, path, remedy="Keep one of them.")
+    return first is None
 
 
 def _task(reader: Reader, folder: Path, entries: dict[str, Path]) -> Task | None:

@@ -74,9 +74,12 @@ class _Document:
             self._check_task_texts(reader, task)
         task_id = task.id if task else ""
         solutions: dict[str, Solution] = {}
+        names_by_id: dict[str, str] = {}
         for index, plain in enumerate(parts.solutions):
             part = reader.child()
             solution = self._solution(part, plain, ("solutions", index), task_id)
+            if solution is not None:
+                self._check_repeated(part, names_by_id, solution, ("solutions", index))
             self._keep(part, solutions, solution, ("solutions", index))
             reader.adopt(part)
         logs: dict[str, AttemptLog] = {}
@@ -111,6 +114,14 @@ class _Document:
             self._check_solution(part, attempt.solution, where, task_id)
         return None if part.failed else log
 
+    def _check_repeated(
+        self, part: Reader, names_by_id: dict[str, str], solution: Solution, at: JsonPath
+    ) -> None:
+        first = names_by_id.setdefault(solution.id, solution.name)
+        if first != solution.name:
+            message = f"solutions {first!r} and {solution.name!r} have the same sources"
+            self._report(part, "sample.repeated-solution", message, at, "Keep one of them.")
+
     def _check_task_texts(self, reader: Reader, task: Task) -> None:
         for name in ("description", "mathematics", "oracle"):
             self._check_text(reader, getattr(task, name), ("task", name))
@@ -136,7 +147,7 @@ class _Document:
     def _keep(
         self, part: Reader, kept: dict[str, Any], record: Solution | AttemptLog | None, at: JsonPath
     ) -> None:
-        if record is None:
+        if record is None or part.failed:
             return
         if record.name in kept:
             message = f"name {record.name!r} occurs twice"

@@ -25,13 +25,20 @@ class Sample(Record):
 
     @property
     def candidates(self) -> tuple[Solution, ...]:
-        """Everything that the judge runs: solutions, then attempts, each once."""
+        """Everything that the judge runs: solutions, then attempts, each once.
+
+        Name, reasoning and origin are no part of an id: the first of several with one id stands.
+        """
         attempts = [a.solution for log in self.trajectories for a in log.attempts]
-        return tuple({s.id: s for s in (*self.solutions, *attempts)}.values())
+        first: dict[str, Solution] = {}
+        for solution in (*self.solutions, *attempts):
+            first.setdefault(solution.id, solution)
+        return tuple(first.values())
 
     @model_validator(mode="after")
     def _belongs_together(self) -> Self:
-        for solution in self.candidates:
+        attempts = [a.solution for log in self.trajectories for a in log.attempts]
+        for solution in (*self.solutions, *attempts):
             if solution.task_id != self.task.id:
                 raise ValueError(
                     f"solution {solution.name!r}: task_id {solution.task_id!r} is not the task's; "
@@ -43,4 +50,12 @@ class Sample(Record):
         ):
             if names != sorted(set(names)):
                 raise ValueError(f"{kind}: sort by name, each name once")
+        names_by_id: dict[str, str] = {}
+        for solution in self.solutions:
+            first = names_by_id.setdefault(solution.id, solution.name)
+            if first != solution.name:
+                raise ValueError(
+                    f"solutions {first!r} and {solution.name!r} have the same sources and so one "
+                    "id; keep one of them"
+                )
         return self

@@ -1,4 +1,5 @@
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -204,3 +205,17 @@ def test_the_corpus_has_no_error() -> None:
     reads = [read for path in find_samples(CORPUS) for read in read_samples(path)]
     assert reads
     assert [f for read in reads for f in read.findings if f.severity == "error"] == []
+
+
+def test_a_solution_that_repeats_another_costs_only_itself(sample_folder: Path) -> None:
+    first, later = sample_folder / "solutions/plain-loop", sample_folder / "solutions/same-loop"
+    shutil.copytree(first, later)
+    (later / "reasoning.md").write_text("Other words for the same sources.\n")
+    read = read_sample(sample_folder)
+    [finding] = read.findings
+    assert (finding.rule, finding.severity) == ("sample.repeated-solution", "error")
+    assert finding.path == str(later)
+    assert "plain-loop" in finding.message and "same-loop" in finding.message
+    assert read.sample is not None
+    assert [s.name for s in read.sample.solutions] == ["plain-loop"]
+    assert read.recorded.folders[read.sample.solutions[0].id] == first

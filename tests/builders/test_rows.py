@@ -238,3 +238,23 @@ def test_infrastructure_faults_are_undecided_and_no_row(
     assert rule_solution(last, failed, ACCEPTED).outcome is Outcome.UNDECIDED
     rows = list(build_solutions(sample, {**verdicts, last.id: failed}))
     assert last.id not in {r.id for r in rows}
+
+
+def test_two_solutions_with_one_id_are_refused(make_task: Factory, make_cuda: Factory) -> None:
+    twins = tuple(make_cuda(name=name, reasoning=f"It is {name}.") for name in ("one", "two"))
+    assert twins[0].id == twins[1].id
+    with pytest.raises(ValueError, match="'one' and 'two' have the same sources"):
+        Sample(task=make_task(), solutions=twins)
+
+
+def test_a_solution_comes_before_an_attempt_with_its_id(
+    make_task: Factory, make_cuda: Factory
+) -> None:
+    solution, attempt = make_cuda(name="one"), make_cuda(name="a1", reasoning="Not this.")
+    assert solution.id == attempt.id
+    origin = Origin(method="authored", license="Apache-2.0")
+    log = AttemptLog(
+        name="tries", origin=origin, attempts=(Attempt(phase="implement", solution=attempt),)
+    )
+    sample = Sample(task=make_task(), solutions=(solution,), trajectories=(log,))
+    assert sample.candidates == (solution,)

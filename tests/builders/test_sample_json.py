@@ -32,7 +32,11 @@ def test_ids_are_derived_and_order_is_free(sample_folder: Path, tmp_path: Path) 
     sample = read_sample(sample_folder).sample
     assert sample is not None
     plain = without_ids(sample.to_plain())
-    plain["solutions"] = [{**plain["solutions"][0], "name": n} for n in ("zeta", "alpha")]
+    [solution] = plain["solutions"]
+    plain["solutions"] = [
+        {**solution, "name": name, "files": [{**solution["files"][0], "content": f"// {name}"}]}
+        for name in ("zeta", "alpha")
+    ]
     path = tmp_path / "sample.json"
     path.write_text(json.dumps(plain))
     read = read_sample(path)
@@ -44,7 +48,7 @@ def test_ids_are_derived_and_order_is_free(sample_folder: Path, tmp_path: Path) 
 
 
 def plain_sample(make_sample: Any, make_solution: Any) -> dict[str, Any]:
-    solutions = tuple(make_solution(name=name) for name in ("first", "second"))
+    solutions = tuple(make_solution(name=n, source=f"// {n}") for n in ("first", "second"))
     plain: dict[str, Any] = make_sample(solutions=solutions).to_plain()
     return plain
 
@@ -153,3 +157,19 @@ def test_files_without_a_sample_are_findings(tmp_path: Path) -> None:
     assert rules(read_sample(tmp_path / "empty.json")) == ["json.empty"]
     assert rules(read_sample(tmp_path / "link.json")) == ["folder.symlink"]
     assert rules(read_sample(tmp_path / "unknown.json")) == ["schema.unknown-key"]
+
+
+def test_a_solution_that_repeats_another_costs_only_itself(
+    tmp_path: Path, make_sample: Any, make_solution: Any
+) -> None:
+    plain = plain_sample(make_sample, make_solution)
+    first = plain["solutions"][0]
+    again = {**first, "name": "again", "reasoning": "Other words for the same sources."}
+    path = tmp_path / "sample.json"
+    path.write_text(json.dumps({**plain, "solutions": [first, again]}))
+    read = read_sample(path)
+    [finding] = read.findings
+    assert (finding.rule, finding.where) == ("sample.repeated-solution", "$.solutions[1]")
+    assert "'first'" in finding.message and "'again'" in finding.message
+    assert read.sample is not None
+    assert [s.name for s in read.sample.solutions] == ["first"]
