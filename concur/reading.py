@@ -13,6 +13,7 @@ from concur.builders.folder import CORPUS, SampleRead, find_samples, read_sample
 from concur.builders.library import is_ours
 from concur.ledger import Candidate, Decision, Ledger, StoredSample
 from concur.schemas.sample import Sample
+from concur.schemas.solution import Solution
 from concur.schemas.verdict import Finding, Outcome
 from concur.validators.checks import check_sample
 
@@ -147,19 +148,48 @@ def _carry_over(
 def _check(ledger: Ledger, sample: Sample, subject: str, named: dict[str, str]) -> None:
     """Run the CPU checks; whatever has an error is rejected with it.
 
-    What a finding is about is found by checking the task alone, then with one candidate at a time.
+    What a finding is about is found by checking the task alone, then with one solution or attempt
+    at a time: an attempt may share a solution's id, but not its licence or its reasoning.
     """
-    if not _errors(sample):
+    all_errors = _errors(sample)
+    if not all_errors:
         return
     alone = Sample(task=sample.task)
     task_errors = _errors(alone)
     if task_errors:
         _reject(ledger, "task", subject, sample.task.id, _reason(task_errors, ""))
         return
-    for solution in sample.candidates:
+    rejected: set[tuple[str, str]] = set()
+    for stage, place, solution in _places(sample, subject, named):
         errors = _errors(alone.model_copy(update={"solutions": (solution,)}))
-        if errors:
-            _reject(ledger, "solution", named[solution.id], solution.id, _reason(errors, ""))
+        if errors and (stage, place) not in rejected:
+            rejected.add((stage, place))
+            record_id = solution.id if stage == "solution" else ""
+            told = "" if stage == "solution" else f"attempt {solution.name}: "
+            _reject(ledger, stage, place, record_id, f"{told}{_reason(errors, '')}")
+    if not rejected:
+        _reject(ledger, "task", subject, sample.task.id, _reason(all_errors, ""))
+
+
+def _places(
+    sample: Sample, subject: str, named: dict[str, str]
+) -> Iterator[tuple[str, str, Solution]]:
+    """Yield every solution and attempt with the stage and subject that its errors cost.
+
+    An attempt that repeats an earlier candidate costs its trajectory, and spares that candidate.
+    """
+    for solution in sample.solutions:
+        yield "solution", named[solution.id], solution
+    for log in sample.trajectories:
+        series = f"{subject}/trajectories/{log.name}"
+        for attempt in log.attempts:
+            place = f"{series}/{attempt.solution.name}"
+            is_first = named[attempt.solution.id] == place
+            yield (
+                "solution" if is_first else "trajectory",
+                place if is_first else series,
+                attempt.solution,
+            )
 
 
 def _errors(sample: Sample) -> tuple[Finding, ...]:

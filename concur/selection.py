@@ -93,10 +93,13 @@ class _Selection:
         """Decide about every series of attempts; returns the names of the accepted."""
         accepted = set()
         for log in self._sample.trajectories:
+            subject = f"{self._subject}/trajectories/{log.name}"
+            if self._ledger.is_decided("trajectory", subject):
+                continue
             ruling = self._missing(log, verdicts) or rule_trajectory(log, verdicts, task)
             if ruling.outcome is Outcome.ACCEPTED:
                 accepted.add(log.name)
-            self._decide("trajectory", f"{self._subject}/trajectories/{log.name}", "", ruling)
+            self._decide("trajectory", subject, "", ruling)
         return accepted
 
     def _missing(self, log: AttemptLog, verdicts: dict[str, Verdict]) -> Ruling | None:
