@@ -24,7 +24,6 @@ from concur.validators.isolation import make_workspace
 from concur.validators.jobs import call_job, discard, expect, send
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions
-from concur.validators.process import ChildFailed
 from concur.validators.reference import Expected, Reference
 from concur.validators.rules import RULES
 from concur.validators.tolerance import agreement_tolerance
@@ -92,7 +91,9 @@ class _Visit:
     seed: int
     findings: list[Finding] = field(default_factory=list)
     measurements: list[Measurement] = field(default_factory=list)
-    spread: dict[str, tuple[float, str]] = field(default_factory=dict)
+    largest: dict[tuple[str, str], tuple[float, str]] = field(default_factory=dict)
+    """By gate and result: the largest value over workloads, and where. A workload of few elements
+    may be constant, or the same for two seeds, by chance; a fit result never is everywhere."""
 
     def run(self, workspace: Path) -> None:
         lock = DeviceLock(self.options.lock)
@@ -103,9 +104,8 @@ class _Visit:
                 with lock.shared():
                     self._workload(reference, workload, workload in thorough)
                     release(self.options.device)
-            # One workload of few elements may be constant by chance; a result never is everywhere.
-            for name, (spread, where) in self.spread.items():
-                self._measure("constant", where, name, (spread, 0.0), spread > 0)
+            for (gate, name), (value, where) in self.largest.items():
+                self._measure(gate, where, name, (value, 0.0), value > 0)
             with lock.shared():
                 self._influence(reference, thorough)
             if self.options.device == "cuda":
@@ -144,13 +144,17 @@ class _Visit:
             self._plain(workload, result.name, value, tensors)
             changed = _changed_share(value, elsewhere[position])
             if value.numel() > 1:
-                self._measure("seeds", workload.name, result.name, (changed, 0.0), changed > 0)
+                self._note("seeds", workload.name, result.name, changed)
             ratio = expected.reference_ratio[position]
             self._measure("native", workload.name, result.name, (ratio, 1.0), ratio <= 1.0)
         self._trivial(workload, tensors, expected)
         if self.task.oracle is not None and reference.baseline == "reference":
             error, limit = reference.agreement(case)
             self._measure("agreement", workload.name, "program", (error, limit), error <= limit)
+
+    def _note(self, gate: str, workload: str, result: str, value: float) -> None:
+        key = (gate, result)
+        self.largest[key] = max(self.largest.get(key, (-1.0, "")), (value, workload))
 
     def _repeatable(self, workload: Workload, first: _Tensors, again: _Tensors) -> None:
         limit = agreement_tolerance(1.0)
@@ -172,7 +176,7 @@ class _Visit:
         self._measure("finite", workload.name, name, (bad, 0.0), bad == 0)
         if value.numel() > 1:
             spread = float(value.max()) - float(value.min()) if bad == 0 else 0.0
-            self.spread[name] = max(self.spread.get(name, (-1.0, "")), (spread, workload.name))
+            self._note("constant", workload.name, name, spread)
         for argument, tensor in tensors.items():
             if tensor.shape == value.shape:
                 same = float((tensor.to(value.dtype) == value).double().mean())
@@ -231,13 +235,11 @@ class _Visit:
         job = {**call_job(self.task, case), "slot": reference.baseline, "sets": [items]}
         ring = {"ring": workload.name, "results": targets}
         timed = {"calls": _TIMED_CALLS, "keep": -1, "guard": 1, "first": 0, "warm_s": 0.05}
-        limit = self.options.timeouts.run
+        told = (reference.baseline, workload.name)
         try:
-            reference.child.ask("prepare", limit, **ring, **job)
-            answer = reference.child.ask("time", limit, **ring, **timed)
-            reference.child.ask("free", limit)
-        except ChildFailed as error:
-            raise reference.failed(error, reference.baseline, workload.name) from None
+            reference.ask("prepare", told, **ring, **job)
+            answer = reference.ask("time", told, **ring, **timed)
+            reference.ask("free", told)
         finally:
             discard([*items, *targets])
         median = sorted(answer["times"])[_TIMED_CALLS // 2]

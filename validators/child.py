@@ -425,13 +425,14 @@ def _failure(error: BaseException) -> dict[str, str]:
     text = "".join(traceback.format_exception(error))
     if isinstance(error, Refused):
         return {"kind": error.kind, "text": str(error)}
-    if isinstance(error, torch.cuda.OutOfMemoryError | MemoryError):
+    lacking = isinstance(error, torch.cuda.OutOfMemoryError | MemoryError)
+    if lacking or "_ALLOC_FAILED" in str(error):
         return {"kind": "oom", "text": text[-2000:]}
     return {"kind": "exception", "text": text[-16000:], "type": type(error).__name__}
 
 
 def main() -> None:
-    """Serve the judge until it says `exit` or closes the pipe."""
+    """Serve the judge until it closes the pipe."""
     settings = SETTINGS
     torch.set_num_threads(settings["threads"])
     torch.set_grad_enabled(False)
@@ -443,8 +444,6 @@ def main() -> None:
     replies.write(json.dumps({"nonce": settings["nonce"], "layers": LAYERS}).encode() + b"\n")
     for line in commands:
         job = json.loads(line)
-        if job["do"] == "exit":
-            break
         answer: dict[str, Any]
         try:
             with torch.no_grad():

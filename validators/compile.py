@@ -95,9 +95,12 @@ def _compile(
         leading = [f for f in flags if not f.startswith("-l")]
         command = [tool, *leading, "-o", "out.so", entry, *trailing]
         code, output = _run(command, folder, timeout)
-        if code < 0:
+        if code is None:
             found = finding("compile.timeout", f"{tool} did not end within {timeout:g} s")
             raise Ended(Status.TIMEOUT, Fault.CANDIDATE, found)
+        if code < 0:
+            found = finding("compile.tool", f"{tool} was killed by {signal.Signals(-code).name}")
+            raise Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
         built = folder / "out.so"
         if code != 0 or not built.is_file():
             clean = output.replace(f"{folder}/", "")
@@ -110,8 +113,8 @@ def _compile(
         built.replace(library)
 
 
-def _run(command: list[str], folder: Path, timeout: float) -> tuple[int, str]:
-    """Return exit code and output; -1 after a timeout, when the whole process group is killed."""
+def _run(command: list[str], folder: Path, timeout: float) -> tuple[int | None, str]:
+    """Return exit code and output; no code after a timeout, when the process group is killed."""
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -128,5 +131,5 @@ def _run(command: list[str], folder: Path, timeout: float) -> tuple[int, str]:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        return -1, ""
+        return None, ""
     return process.returncode, output

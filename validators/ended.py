@@ -75,6 +75,9 @@ def ended_by(error: ChildFailed, rule: str, where: str, log: str = "") -> Ended:
             return Ended(Status.TIMEOUT, Fault.CANDIDATE, found)
         case ChildForged():
             return Ended(Status.CHEATING, Fault.CANDIDATE, finding("run.forged", text, where=where))
+        case ChildDied(killed=True):
+            found = finding("run.memory", f"the process {text}", where=where, evidence=printed)
+            return Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
         case ChildDied():
             found = finding("run.died", f"the process {text}", where=where, evidence=printed)
             return Ended(Status.RUNTIME_ERROR, Fault.CANDIDATE, found)

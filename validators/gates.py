@@ -9,7 +9,7 @@ from concur.schemas.task import Task, Workload
 from concur.schemas.verdict import Comparison, Environment, Fault, Finding, Status, Timing
 from concur.validators.candidate import Candidate, extension_folder
 from concur.validators.draw import case_of, derive, draw, release
-from concur.validators.ended import Ended, finding
+from concur.validators.ended import Ended, ended_by, finding
 from concur.validators.jobs import expect
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions
@@ -156,15 +156,12 @@ class Gates:
             with self.bench.lock.shared():
                 answer = self.candidate.child.ask("profile", self.options.timeouts.run, **job)
         except ChildError as error:
-            message = "the profiler failed; library work was not looked for"
-            self.findings.append(
-                finding("work.unknown", message, severity="info", evidence=str(error))
-            )
-            return
+            message = "the profiler failed, so that library work could not be looked for"
+            found = finding("work.unknown", message, evidence=str(error))
+            raise Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found) from None
         except ChildFailed as error:
-            message = f"profiling ended the process: {error}"
-            self.findings.append(finding("work.unknown", message, severity="info"))
-            return
+            log = self.candidate.child.log()
+            raise ended_by(error, "work.unknown", case.workload.name, log) from None
         kernels = [(str(name), float(spent)) for name, spent in answer.get("kernels") or []]
         self.findings += library_findings(kernels, list(self._binaries()))
 

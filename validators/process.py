@@ -31,6 +31,12 @@ class ChildTimeout(ChildFailed):
 class ChildDied(ChildFailed):
     """The child ended; the text says by which signal or exit code."""
 
+    def __init__(self, text: str, *, killed: bool = False) -> None:
+        """Take the text, and whether it was SIGKILL: not ours, so most likely the kernel's, for
+        want of memory."""
+        super().__init__(text)
+        self.killed = killed
+
 
 class ChildForged(ChildFailed):
     """A line came back that the child's own program did not write."""
@@ -124,7 +130,9 @@ class Child:
         return (bytes(self._head) + cut + bytes(self._tail)).decode("utf-8", "replace")
 
     def close(self) -> None:
-        """Kill the child and everything that it started."""
+        """Kill the child and what is left of its process group. May be called again."""
+        if self._commands < 0:
+            return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -151,7 +159,7 @@ class Child:
         line = self._line(time.monotonic() + timeout, timeout)
         try:
             answer = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict) or answer.get("nonce") != nonce:
             self.close()
@@ -183,7 +191,8 @@ class Child:
             return ChildDied("closed its pipe to the judge")
         self.close()
         if code < 0:
-            return ChildDied(f"was killed by {signal.Signals(-code).name}")
+            name = signal.Signals(-code).name
+            return ChildDied(f"was killed by {name}", killed=-code == signal.SIGKILL)
         return ChildDied(f"ended by itself with exit code {code}")
 
     def _drain_log(self) -> None:

@@ -53,7 +53,7 @@ class Reference:
         """Start the child and load what the task has."""
         self.task, self.options = task, options
         self.folder = workspace / "reference"
-        self.folder.mkdir(mode=0o700)
+        self.folder.mkdir(mode=0o700, exist_ok=True)
         self._cache: OrderedDict[tuple[str, str], Expected] = OrderedDict()
         self._broken: Ended | None = None
         tf32 = "tf32" in task.allowed_precision
@@ -87,28 +87,32 @@ class Reference:
         self, slot: str, case: Case, tensors: dict[str, torch.Tensor], mode: str
     ) -> tuple[torch.Tensor, ...]:
         """Return the results of one slot. `mode` is float64 or native."""
-        if self._broken is not None:
-            raise self._broken
         arguments = send(self.task, tensors, self.folder)
         targets = expect(self.task, case, self.folder)
         job = {**call_job(self.task, case, mode), "slot": slot, "args": arguments}
         job |= {"results": targets, "guard": 0xA5, "reuse": False}
         try:
-            answer = self.child.ask("run", self.options.timeouts.run, **job)
+            answer = self.ask("run", (slot, case.workload.name), **job)
             if slot == "c":
                 return self._collect_c(case, targets)
             return self._collect(slot, case, answer, targets, mode)
-        except ChildFailed as error:
-            raise self.failed(error, slot, case.workload.name) from None
         finally:
             discard([*arguments, *targets])
 
-    def failed(self, error: ChildFailed, slot: str, where: str) -> Ended:
-        """Return the end that a failing reference means; a dead child gives it from then on."""
-        ended = _task_fault(error, slot, where)
-        if not isinstance(error, ChildError):
-            self._broken = ended
-        return ended
+    def ask(self, do: str, told: tuple[str, str], **job: Any) -> dict[str, Any]:
+        """Send a command. A child that has died gives the same end from then on.
+
+        `told` is what an error names: the slot and the workload.
+        """
+        if self._broken is not None:
+            raise self._broken
+        try:
+            return self.child.ask(do, self.options.timeouts.run, **job)
+        except ChildFailed as error:
+            ended = _task_fault(error, *told)
+            if not isinstance(error, ChildError):
+                self._broken = ended
+            raise ended from None
 
     def agreement(self, case: Case) -> tuple[float, float]:
         """Return the largest error of program against oracle in float64 and its limit."""
@@ -237,9 +241,16 @@ def _invalid(slot: str, case: Case, message: str) -> Ended:
     return Ended(Status.INVALID_TASK, Fault.TASK, found)
 
 
+def _for_want_of_resources(error: ChildFailed) -> bool:
+    match error:
+        case ChildTimeout() | ChildDied(killed=True) | ChildError(kind="oom"):
+            return True
+    return False
+
+
 def _task_fault(error: ChildFailed, slot: str, where: str) -> Ended:
     rule = "task.oracle" if slot == "oracle" else "task.reference"
-    if isinstance(error, ChildTimeout) or (isinstance(error, ChildError) and error.kind == "oom"):
+    if _for_want_of_resources(error):
         found = finding(rule, f"{slot}: {str(error)[-200:]}", where=where)
         return Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
     text = str(error)

@@ -19,7 +19,6 @@ from concur.validators.draw import Case, case_of, derive, draw
 from concur.validators.ended import Ended, finding
 from concur.validators.jobs import call_job, discard, expect, send
 from concur.validators.lock import DeviceLock
-from concur.validators.process import ChildFailed
 from concur.validators.reference import Expected, Reference
 from concur.validators.verify import check
 
@@ -131,16 +130,21 @@ class Stopwatch:
             discard([item for items in sets for item in items])
 
     def _ask_reference(self, do: str, **job: Any) -> dict[str, Any]:
-        try:
-            return self.reference.child.ask(do, self.options.timeouts.run, **job)
-        except ChildFailed as error:
-            raise self.reference.failed(error, self.reference.baseline, "timing") from None
+        return self.reference.ask(do, (self.reference.baseline, "timing"), **job)
 
     def _time_reference(self, job: dict[str, Any]) -> list[float]:
-        return _plausible(self._ask_reference("time", **job), job["calls"])
+        times = _plausible(self._ask_reference("time", **job), job["calls"])
+        if times is None:
+            found = finding("timing.failed", "the baseline gave no usable times")
+            raise Ended(Status.UNDECIDED, Fault.JUDGE, found)
+        return times
 
     def _time_candidate(self, case: Case, job: dict[str, Any]) -> list[float]:
-        return _plausible(self.candidate.ask("time", case, **job), job["calls"])
+        times = _plausible(self.candidate.ask("time", case, **job), job["calls"])
+        if times is None:
+            found = finding("timing.failed", f"{job['calls']} usable times were due, fewer came")
+            raise Ended(Status.RUNTIME_ERROR, Fault.CANDIDATE, found)
+        return times
 
 
 def summarize(workload: str, mine: list[float], base: list[float], seed: int) -> Timing:
@@ -172,10 +176,9 @@ def geometric_mean(values: list[float]) -> float:
     return round(math.exp(sum(map(math.log, values)) / len(values)), 4)
 
 
-def _plausible(answer: dict[str, Any], calls: int) -> list[float]:
+def _plausible(answer: dict[str, Any], calls: int) -> list[float] | None:
     times = answer.get("times")
-    numbers = [t for t in times if isinstance(t, float) and 0 < t < 1e9] if times else []
-    if len(numbers) != calls:
-        found = finding("timing.failed", f"{len(numbers)} usable times came back, not {calls}")
-        raise Ended(Status.RUNTIME_ERROR, Fault.CANDIDATE, found)
-    return numbers
+    if not isinstance(times, list):
+        return None
+    numbers = [t for t in times if isinstance(t, float) and 0 < t < 1e9]
+    return numbers if len(numbers) == calls else None
