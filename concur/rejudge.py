@@ -1,34 +1,29 @@
 """Judge samples on this machine's GPU and record the verdicts beside the solutions.
 
-Tasks are spread over worker processes that share the GPU under a lock; extensions and launchers
-are compiled ahead in threads of their own. Each file is written as soon as its verdict is known, so
-that an interrupted run continues where it stopped: what is fresh is skipped.
+What is fresh is skipped, so that an interrupted run continues where it stopped. Freshness is by
+hash only: a file that somebody else wrote is as fresh as one of ours. `everything` is therefore for
+contributions: it overwrites what came with them.
 """
 
-import contextlib
-import multiprocessing
+import difflib
 import os
-import queue
-import secrets
-import signal
 import tempfile
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 from concur.builders.decisions import admission_fault, verdict_fault
-from concur.builders.folder import find_samples, read_sample, write_admission, write_verdict
-from concur.errors import JudgeError, MissingDependency
+from concur.builders.folder import SampleRead, find_samples, read_sample
+from concur.errors import JudgeError, MissingDependency, RecordError
+from concur.rejudge_workers import Rejudged, Work, run
 from concur.schemas.solution import Contract, Solution
 from concur.schemas.task import Task
 from concur.schemas.verdict import Admission, Outcome, Verdict
 from concur.validators.environment import Device, cuda_available
 from concur.validators.options import JudgeOptions
 
-_SEED_BITS = 62
+__all__ = ["RejudgeOptions", "Rejudged", "is_fresh", "rejudge"]
+
 _DEVICES: tuple[Device, ...] = ("cpu", "cuda")
 
 
@@ -46,34 +41,6 @@ class RejudgeOptions:
     """Options of the judge; lock and build cache are set here when they are not given."""
 
 
-@dataclass(frozen=True)
-class Rejudged:
-    """One line of the run: a verdict, an admission, or a task that came to nothing."""
-
-    task: str
-    """Name of the task."""
-    subject: str
-    """`admission-cpu` or `-cuda`, `solutions/NAME`, `trajectories/NAME/FOLDER`, or `task`."""
-    outcome: Outcome
-    """How it ended."""
-    status: str
-    """Status of the verdict, or outcome of the admission."""
-    detail: str = ""
-    """The first finding that is an error; the speedup of what passed."""
-    path: Path | None = None
-    """File that was written."""
-
-
-@dataclass(frozen=True)
-class _Work:
-    path: Path
-    task: Task
-    solutions: tuple[Solution, ...]
-    folders: tuple[Path, ...]
-    admit: tuple[Device, ...]
-    modules: int
-
-
 def is_fresh(verdict: Verdict | None, solution: Solution) -> bool:
     """Return whether a recorded verdict still says something about this solution."""
     return (
@@ -89,19 +56,37 @@ def rejudge(paths: Iterable[Path], options: RejudgeOptions) -> Iterator[Rejudged
     A task is admitted on the GPU at full size and on the CPU with its small twins, so that a build
     without PyTorch finds both recorded.
 
-    Yields a line for each as soon as it is known. Raises JudgeError without a GPU, and
-    MissingDependency without PyTorch. What a worker's crash costs is yielded as undecided.
+    Returns an iterator that gives a line for each as soon as it is known; what a worker's crash
+    costs is undecided there. Raises RecordError, at once, where a name in `only` is at none of the
+    paths, JudgeError without a GPU, and MissingDependency without PyTorch.
     """
+    found = [path for given in paths for path in find_samples(given)]
+    _refuse_unknown(options.only, {_name(path) for path in found})
     if not cuda_available():
         raise JudgeError(
             "verdicts are recorded on a GPU only, and no usable one was found (nvidia-smi lists "
             "none, nvcc is not on PATH, or PyTorch is missing); `concur validate` judges C++ "
             "on a CPU"
         )
-    options = _complete(options)
-    work, broken = _plan(paths, options)
+    return _rejudge(found, _complete(options))
+
+
+def _rejudge(found: list[Path], options: RejudgeOptions) -> Iterator[Rejudged]:
+    work, broken = _plan(found, options)
     yield from broken
-    yield from _run(work, options)
+    yield from run(work, options.judge, options.workers)
+
+
+def _name(path: Path) -> str:
+    return path.resolve().name
+
+
+def _refuse_unknown(only: tuple[str, ...], names: set[str]) -> None:
+    for name in only:
+        if name not in names:
+            close = difflib.get_close_matches(name, sorted(names))
+            meant = f"; did you mean {', '.join(close)}?" if close else ""
+            raise RecordError(f"no sample is called {name!r} at these paths{meant}")
 
 
 def _complete(options: RejudgeOptions) -> RejudgeOptions:
@@ -119,36 +104,62 @@ def _complete(options: RejudgeOptions) -> RejudgeOptions:
     return replace(options, judge=judge, workers=workers)
 
 
-def _plan(paths: Iterable[Path], options: RejudgeOptions) -> tuple[list[_Work], list[Rejudged]]:
-    """Return what is to be done, tasks without slow builds first, and unreadable samples."""
-    work, broken = [], []
-    for path in (found for given in paths for found in find_samples(given)):
-        if options.only and path.name not in options.only:
+def _plan(found: list[Path], options: RejudgeOptions) -> tuple[list[Work], list[Rejudged]]:
+    """Return what is to be done, tasks without slow builds first, and what cannot be read."""
+    work: list[Work] = []
+    broken: list[Rejudged] = []
+    for path in found:
+        if options.only and _name(path) not in options.only:
             continue
         read = read_sample(path)
-        if read.sample is None or not path.is_dir():
-            errors = [f.message for f in read.findings if f.severity == "error"]
-            detail = errors[0] if errors else "only folders hold verdicts"
-            broken.append(Rejudged(path.name, "task", Outcome.REJECTED, "unreadable", detail))
-            continue
-        task, recorded = read.sample.task, read.recorded
-        due = [
-            s
-            for s in read.sample.candidates
-            if s.contract is not Contract.CPP_FUNCTION
-            and (options.everything or not is_fresh(recorded.verdicts.get(s.id), s))
-        ]
-        due.sort(key=lambda s: s.contract is Contract.MODEL_NEW)
-        admit = tuple(
-            device
-            for device in _DEVICES
-            if options.everything or not _admission_is_fresh(recorded.admissions.get(device), task)
-        )
-        if due or admit:
-            folders = tuple(recorded.folders[s.id] for s in due)
-            modules = sum(s.contract is Contract.MODEL_NEW for s in due)
-            work.append(_Work(path, task, tuple(due), folders, admit, modules))
+        broken += _unreadable(read)
+        if read.sample is not None and path.is_dir():
+            one = _work(read, options.everything)
+            if one.solutions or one.admit:
+                work.append(one)
     return sorted(work, key=lambda w: (w.modules > 0, -len(w.solutions))), broken
+
+
+def _work(read: SampleRead, everything: bool) -> Work:
+    assert read.sample is not None
+    task, recorded = read.sample.task, read.recorded
+    due = [
+        s
+        for s in read.sample.candidates
+        if s.contract is not Contract.CPP_FUNCTION
+        and (everything or not is_fresh(recorded.verdicts.get(s.id), s))
+    ]
+    due.sort(key=lambda s: s.contract is Contract.MODEL_NEW)
+    admit = tuple(
+        device
+        for device in _DEVICES
+        if everything or not _admission_is_fresh(recorded.admissions.get(device), task)
+    )
+    folders = tuple(recorded.folders[s.id] for s in due)
+    return Work(read.path, task, tuple(due), folders, admit)
+
+
+def _unreadable(read: SampleRead) -> Iterator[Rejudged]:
+    """Yield a line for a task that cannot be read, or for each of its parts that cannot."""
+    name = _name(read.path)
+    errors = [f for f in read.findings if f.severity == "error"]
+    if read.sample is None or not read.path.is_dir():
+        detail = errors[0].message if errors else "only folders hold verdicts"
+        yield Rejudged(name, "task", Outcome.REJECTED, "unreadable", detail)
+        return
+    first: dict[str, str] = {}
+    for found in errors:
+        first.setdefault(_part(read.path, found.path), found.message)
+    for part, message in first.items():
+        yield Rejudged(name, part, Outcome.REJECTED, "unreadable", message)
+
+
+def _part(folder: Path, path: str) -> str:
+    """Return `solutions/NAME` or `trajectories/NAME` for a file in it, else `task`."""
+    inside = Path(path)
+    if not inside.is_relative_to(folder):
+        return "task"
+    return "/".join(inside.relative_to(folder).parts[:2]) or "task"
 
 
 def _admission_is_fresh(admission: Admission | None, task: Task) -> bool:
@@ -157,145 +168,3 @@ def _admission_is_fresh(admission: Admission | None, task: Task) -> bool:
         and not admission_fault(admission, task)
         and admission.outcome is not Outcome.UNDECIDED
     )
-
-
-def _run(work: list[_Work], options: RejudgeOptions) -> Iterator[Rejudged]:
-    lines: queue.SimpleQueue[Rejudged | None] = queue.SimpleQueue()
-    workers = _Workers(options.judge, lines)
-    builder = _Builder(work, options)
-    with ThreadPoolExecutor(options.workers) as pool:
-        builder.start()
-        try:
-            for one in work:
-                pool.submit(workers.attend, one)
-            left = len(work)
-            while left:
-                line = lines.get()
-                if line is None:
-                    left -= 1
-                else:
-                    yield line
-        finally:
-            workers.stop()
-            builder.stop()
-            pool.shutdown(cancel_futures=True)
-
-
-class _Workers:
-    """Worker processes, one per task, so that the crash of one costs nothing else."""
-
-    def __init__(self, options: JudgeOptions, lines: "queue.SimpleQueue[Rejudged | None]") -> None:
-        self._options, self._lines = options, lines
-        self._context = multiprocessing.get_context("spawn")
-        self._running: set[SpawnProcess] = set()
-        self._stopped = False
-
-    def attend(self, work: _Work) -> None:
-        """Run one task in a process; put its lines, and None at the end."""
-        try:
-            if not self._stopped:
-                self._attend(work)
-        finally:
-            self._lines.put(None)
-
-    def stop(self) -> None:
-        """Interrupt what still runs: each process kills its own children."""
-        self._stopped = True
-        for process in tuple(self._running):
-            if process.is_alive():
-                process.terminate()
-
-    def _attend(self, work: _Work) -> None:
-        receiver, sender = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_worker_main, args=(work, self._options, sender))
-        self._running.add(process)
-        process.start()
-        sender.close()
-        with contextlib.suppress(EOFError):
-            while True:
-                self._lines.put(receiver.recv())
-        process.join()
-        self._running.discard(process)
-        if process.exitcode != 0 and not self._stopped:
-            detail = f"the worker process ended with exit code {process.exitcode}"
-            name = work.task.name
-            self._lines.put(Rejudged(name, "task", Outcome.UNDECIDED, "undecided", detail))
-
-
-def _worker_main(work: _Work, options: JudgeOptions, sender: "Connection[Rejudged, None]") -> None:
-    """Do one task in a process of its own, which ends quietly when told to stop."""
-    # Ctrl-C in a terminal reaches every process; the parent alone decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, _stop)
-    with contextlib.suppress(KeyboardInterrupt):
-        _judge_task(work, options, sender)
-
-
-def _stop(_signal: int, _frame: object) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what follows is cleaning up
-    raise KeyboardInterrupt
-
-
-def _judge_task(work: _Work, options: JudgeOptions, sender: "Connection[Rejudged, None]") -> None:
-    """Admit one task and judge its solutions, writing each result as soon as it is known."""
-    from concur.validators.admission import admit
-    from concur.validators.judge import judge
-
-    name = work.task.name
-    for device in work.admit:
-        seed = secrets.randbits(_SEED_BITS)
-        lock = options.lock if device == "cuda" else None
-        admission = admit(work.task, device=device, seed=seed, options=replace(options, lock=lock))
-        path = write_admission(work.path, admission)
-        sender.send(_line(name, f"admission-{device}", admission.outcome.value, admission, path))
-        if admission.outcome is Outcome.REJECTED:
-            return
-    verdicts = judge(work.task, work.solutions, options)
-    for verdict, folder in zip(verdicts, work.folders, strict=True):
-        if verdict.environment.device_kind != "cuda":
-            raise JudgeError("a verdict that was not made on a GPU is not recorded")
-        path = write_verdict(folder, verdict)
-        subject = folder.relative_to(work.path).as_posix()
-        sender.send(_line(name, subject, verdict.status.value, verdict, path))
-
-
-def _line(
-    task: str, subject: str, status: str, record: Verdict | Admission, path: Path
-) -> Rejudged:
-    errors = [f"{f.message} [{f.where}]" for f in record.findings if f.severity == "error"]
-    detail = errors[0] if errors else ""
-    if isinstance(record, Verdict) and record.speedup is not None:
-        detail = f"{record.speedup:.2f}x eager" + (f"; {detail}" if detail else "")
-    return Rejudged(task, subject, record.outcome, status, detail, path)
-
-
-class _Builder:
-    """Compiles ahead of the workers: extensions, which take a minute each, and launchers."""
-
-    def __init__(self, work: list[_Work], options: RejudgeOptions) -> None:
-        self._options = options.judge
-        pairs = [(w.task, s) for w in work for s in w.solutions]
-        self._modules = [p for p in pairs if p[1].contract is Contract.MODEL_NEW]
-        self._launchers = [p for p in pairs if p[1].contract is not Contract.MODEL_NEW]
-        cores = os.cpu_count() or 2
-        self._pools = (
-            ThreadPoolExecutor(max(1, cores // 3)),
-            ThreadPoolExecutor(max(1, cores // 4)),
-        )
-
-    def start(self) -> None:
-        """Begin; the workers wait for a build that is under way, and make one that is not."""
-        for pool, pairs in zip(self._pools, (self._modules, self._launchers), strict=True):
-            for task, solution in pairs:
-                pool.submit(_prebuild, task, solution, self._options)
-
-    def stop(self) -> None:
-        """Drop what has not begun, and wait for the rest."""
-        for pool in self._pools:
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _prebuild(task: Task, solution: Solution, options: JudgeOptions) -> None:
-    from concur.validators.judge import prebuild
-
-    prebuild(task, solution, options)

@@ -36,6 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
         "loading",
         "validate",
         "rejudge",
+        "rejudge_workers",
         "starter",
         "doctor",
         "summary",

@@ -11,12 +11,17 @@ from concur.cli.options import Command, echo_json, format_option
     cls=Command,
     examples="""
     concur rejudge builders/corpus
-    concur rejudge builders/corpus --only row-softmax --all
+    concur rejudge builders/corpus --only row-topk --all
     concur rejudge my-sample/ --workers 4 --format json
     """,
 )
 @click.argument("paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--all", "everything", is_flag=True, help="Judge what has a valid verdict too.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Judge what has a valid verdict too: for contributions, whatever came with them.",
+)
 @click.option("--workers", type=click.IntRange(min=1), help="Tasks that are judged at once.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this task; may be repeated.")
 @format_option
@@ -31,17 +36,26 @@ def rejudge(
 ) -> None:
     """Judge on this machine's GPU what has no valid verdict, and write the verdicts.
 
-    PATHS are sample folders or folders of them. verdict.json and admission-cuda.json are written
-    there as soon as they are known, so an interrupted run continues where it stopped. An attempt of
-    a trajectory that fails is what it was recorded for, and does not change the exit code.
+    PATHS are sample folders or folders of them. verdict.json, admission-cpu.json and
+    admission-cuda.json are written there as soon as they are known, so an interrupted run continues
+    where it stopped. An attempt of a trajectory that fails is what it was recorded for, and does
+    not change the exit code; one that cannot be read does.
+
+    Whether a verdict is valid is decided by hashes alone: they do not tell who wrote it. Judge what
+    others sent with --all, which overwrites every verdict that came with it.
     """
+    from concur.errors import RecordError
     from concur.rejudge import Rejudged, RejudgeOptions
     from concur.rejudge import rejudge as judge_again
     from concur.report import account, rejudged_plain, render_accounting, render_rejudged
 
     options = RejudgeOptions(everything=everything, workers=workers or 0, only=only)
     done: list[Rejudged] = []
-    for line in judge_again(paths, options):
+    try:
+        lines = judge_again(paths, options)
+    except RecordError as error:
+        raise click.UsageError(str(error)) from error
+    for line in lines:
         done.append(line)
         if style == "human":
             click.echo(render_rejudged(line))
@@ -50,6 +64,10 @@ def rejudge(
         echo_json({"counts": counts.plain, "judged": [rejudged_plain(line) for line in done]})
     else:
         click.echo(render_accounting(counts, "record"))
-    decisive = account(e.outcome for e in done if not e.subject.startswith("trajectories/"))
+    decisive = account(
+        e.outcome
+        for e in done
+        if e.status == "unreadable" or not e.subject.startswith("trajectories/")
+    )
     undecided = counts.undecided and not decisive.rejected
     ctx.exit(3 if undecided else decisive.exit_code)

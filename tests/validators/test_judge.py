@@ -10,7 +10,8 @@ import pytest
 
 from concur.builders.folder import CORPUS, read_sample
 from concur.errors import JudgeError
-from concur.rejudge import Rejudged, RejudgeOptions, _Work, _Workers, is_fresh, rejudge
+from concur.rejudge import Rejudged, RejudgeOptions, is_fresh, rejudge
+from concur.rejudge_workers import Work, Workers
 from concur.schemas import Task, Verdict
 from concur.schemas.feedback import render
 from concur.schemas.verdict import Fault, Outcome
@@ -151,8 +152,8 @@ def test_a_worker_that_crashes_costs_only_its_task(tmp_path: Path) -> None:
     folder = tmp_path / "row-order"
     shutil.copytree(SAMPLES / "good" / "row-order", folder)
     lines: queue.SimpleQueue[Rejudged | None] = queue.SimpleQueue()
-    workers = _Workers(JudgeOptions(device="cuda", build_cache=tmp_path / "cache"), lines)
-    work = _Work(folder, task_of("row-order"), (), (), admit=("cuda",), modules=0)
+    workers = Workers(JudgeOptions(device="cuda", build_cache=tmp_path / "cache"), lines)
+    work = Work(folder, task_of("row-order"), (), (), admit=("cuda",))
     # Without a GPU the judge itself fails: undecided, written, and no crash.
     workers.attend(work)
     line = lines.get()
