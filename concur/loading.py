@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from concur import manifest
-from concur.errors import IntegrityError
+from concur.errors import ConcurError, IntegrityError
 from concur.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def load(
     """Load one config of a built data set, from a local folder or from the Hub.
 
     `split`, `streaming`, `columns` and `filters` (such as `[("speedup", ">", 1.0)]`) are those of
-    `datasets`; `revision` is for the Hub alone. Returns what `load_dataset` returns.
+    `datasets`. Returns what `load_dataset` returns. `revision` is for the Hub: with a local folder,
+    which has none, it raises ConcurError.
 
     With `verify`, the files of a local folder are compared with the SHA-256 in its manifest first,
     and row counts with it afterwards (unless filtered or streamed; on the Hub where it has a
@@ -43,15 +44,10 @@ def load(
     """
     from datasets import load_dataset
 
-    folder = Path(path_or_repo)
-    known: Manifest | None = None
-    if folder.is_dir():
-        known = manifest.read(folder) if verify else None
-        if known is not None:
-            _refuse_unknown(known, config, folder)
-            manifest.verify(folder, known.of(config))
-    elif verify:
-        known = _fetch(str(path_or_repo), revision)
+    place = os.fspath(path_or_repo)
+    if revision is not None and Path(place).is_dir():
+        raise ConcurError(f"{place} is a local folder, which has no revision; leave `revision` out")
+    known = _known(place, config, revision) if verify else None
     options: dict[str, Any] = {"split": split, "streaming": streaming, "revision": revision}
     if cache_dir is not None:
         options["cache_dir"] = os.fspath(cache_dir)
@@ -59,10 +55,21 @@ def load(
         options["columns"] = list(columns)
     if filters is not None:
         options["filters"] = list(filters)
-    loaded: Loaded = load_dataset(os.fspath(path_or_repo), config, **options)
+    loaded: Loaded = load_dataset(place, config, **options)
     if known is not None and not streaming and filters is None:
-        _compare(known, config, split, loaded, str(path_or_repo))
+        _compare(known, config, split, loaded, place)
     return loaded
+
+
+def _known(place: str, config: str, revision: str | None) -> Manifest | None:
+    """Return the manifest of a data set; files of a local folder are compared with it."""
+    folder = Path(place)
+    if not folder.is_dir():
+        return _fetch(place, revision)
+    known = manifest.read(folder)
+    _refuse_unknown(known, config, folder)
+    manifest.verify(folder, known.of(config))
+    return known
 
 
 def _refuse_unknown(known: Manifest, config: str, folder: Path) -> None:

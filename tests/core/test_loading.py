@@ -15,7 +15,7 @@ from datasets import (
 
 import concur
 from concur import manifest
-from concur.errors import IntegrityError
+from concur.errors import ConcurError, IntegrityError
 from concur.pipeline import BuildOptions, build
 from concur.rows import CONFIGS, RECORDS
 from concur.schemas import Admission, Task, Triplet
@@ -133,6 +133,13 @@ def test_rows_other_than_the_manifest_says_are_refused(make: Factory, cache: str
     path.write_text(json.dumps(plain))
     with pytest.raises(IntegrityError, match="but the manifest says"):
         concur.load(folder, cache_dir=cache)
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_a_local_folder_has_no_revision(make: Factory, cache: str, verify: bool) -> None:
+    folder = make(3)
+    with pytest.raises(ConcurError, match="local folder, which has no revision"):
+        concur.load(folder, revision="v1", verify=verify, cache_dir=cache)
 
 
 def test_what_is_no_data_set_is_refused(make: Factory, tmp_path: Path, cache: str) -> None:
