@@ -1,6 +1,7 @@
 """Triplets: one row for every solution of a sample that passed on a GPU and has its reasoning."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from concur import tokens
 from concur.builders.decisions import Admissions, Verdicts, counting_verdict
@@ -8,6 +9,7 @@ from concur.builders.library import SampleBuilder, SamplesConfig
 from concur.schemas.sample import Sample
 from concur.schemas.signature import signature
 from concur.schemas.solution import Solution
+from concur.schemas.task import Task
 from concur.schemas.triplet import Triplet
 from concur.schemas.verdict import Status, Verdict
 
@@ -20,62 +22,83 @@ def build_triplets(sample: Sample, verdicts: Verdicts) -> Iterator[Triplet]:
     """
     for solution in sample.solutions:
         verdict = counting_verdict(solution, verdicts)
-        if verdict is not None and _is_complete(solution, verdict):
+        if verdict is not None and not lacking(solution, verdict):
             yield _triplet(sample, solution, verdict)
 
 
-def _is_complete(solution: Solution, verdict: Verdict) -> bool:
-    timed = bool(verdict.timings) and verdict.speedup is not None
-    return verdict.status is Status.PASSED and timed and bool(solution.reasoning.strip())
+def lacking(solution: Solution, verdict: Verdict) -> str:
+    """Return why a solution with a verdict that counts is no triplet; empty when it is one."""
+    if verdict.status is not Status.PASSED:
+        return "did not pass"
+    if not verdict.timings or verdict.speedup is None:
+        return "passed untimed"
+    return "" if solution.reasoning.strip() else "has no reasoning"
 
 
 def _triplet(sample: Sample, solution: Solution, verdict: Verdict) -> Triplet:
-    task, origin = sample.task, solution.origin
-    assert verdict.speedup is not None, "only timed solutions come here"
-    reasoning_tokens, kernel_tokens = tokens.count([solution.reasoning, solution.source])
-    first = verdict.timings[0]
     return Triplet(
-        task_id=task.id,
         solution_id=solution.id,
         verdict_id=verdict.id,
-        task_name=task.name,
         solution_name=solution.name,
-        title=task.title,
-        family=task.family,
-        forms=tuple(form.value for form in task.forms),
-        description=task.description,
-        reference=task.program.source if task.program else None,
-        reference_language=task.program.language if task.program else None,
-        mathematics=task.mathematics,
-        signature=signature(task, solution.contract),
-        reasoning=solution.reasoning,
-        reasoning_kind=solution.reasoning_kind,
-        reasoning_tokens=reasoning_tokens,
-        kernel=solution.source,
-        kernel_tokens=kernel_tokens,
-        token_encoding=tokens.ENCODING,
-        tokenizer=tokens.TOKENIZER,
-        files=solution.files,
-        contract=solution.contract,
+        signature=signature(sample.task, solution.contract),
         # No task has enough sampled generations yet for a tag to rest on.
         difficulty="unknown",
         generations=sum(s.reasoning_kind == "sampled" for s in sample.solutions),
-        speedup=verdict.speedup,
-        speedup_low=min(t.speedup_low for t in verdict.timings),
-        baseline=verdict.baseline,
-        median_us=first.median_us,
-        baseline_median_us=first.baseline_median_us,
-        device=verdict.environment.device,
-        rules_version=verdict.rules_version,
-        judged_on=verdict.judged_on,
-        writer=origin.writer,
-        method=origin.method,
-        model=origin.model,
-        license=origin.license,
-        source=task.provenance.source,
-        source_revision=task.provenance.revision,
-        task_license=task.provenance.license,
+        **_of_task(sample.task),
+        **_of_solution(solution),
+        **_of_verdict(verdict),
     )
+
+
+def _of_task(task: Task) -> dict[str, Any]:
+    return {
+        "task_id": task.id,
+        "task_name": task.name,
+        "title": task.title,
+        "family": task.family,
+        "forms": tuple(form.value for form in task.forms),
+        "description": task.description,
+        "reference": task.program.source if task.program else None,
+        "reference_language": task.program.language if task.program else None,
+        "mathematics": task.mathematics,
+        "source": task.provenance.source,
+        "source_revision": task.provenance.revision,
+        "task_license": task.provenance.license,
+    }
+
+
+def _of_solution(solution: Solution) -> dict[str, Any]:
+    reasoning_tokens, kernel_tokens = tokens.count([solution.reasoning, solution.source])
+    origin = solution.origin
+    return {
+        "reasoning": solution.reasoning,
+        "reasoning_kind": solution.reasoning_kind,
+        "reasoning_tokens": reasoning_tokens,
+        "kernel": solution.source,
+        "kernel_tokens": kernel_tokens,
+        "token_encoding": tokens.ENCODING,
+        "tokenizer": tokens.TOKENIZER,
+        "files": solution.files,
+        "contract": solution.contract,
+        "writer": origin.writer,
+        "method": origin.method,
+        "model": origin.model,
+        "license": origin.license,
+    }
+
+
+def _of_verdict(verdict: Verdict) -> dict[str, Any]:
+    first = verdict.timings[0]
+    return {
+        "speedup": verdict.speedup,
+        "speedup_low": min(t.speedup_low for t in verdict.timings),
+        "baseline": verdict.baseline,
+        "median_us": first.median_us,
+        "baseline_median_us": first.baseline_median_us,
+        "device": verdict.environment.device,
+        "rules_version": verdict.rules_version,
+        "judged_on": verdict.judged_on,
+    }
 
 
 class Triplets(SampleBuilder):

@@ -64,7 +64,7 @@ class Candidate:
     """What it is called in decisions."""
     recorded: bool
     """Whether a verdict stands beside it that is believed where it comes from."""
-    stale: str
+    fault: str
     """Why that verdict does not count; empty when it does, or when there is none."""
 
 
@@ -140,7 +140,7 @@ class Ledger(LedgerFile):
                     candidate.solution_id,
                     candidate.subject,
                     candidate.recorded,
-                    candidate.stale,
+                    candidate.fault,
                 ),
             )
 
@@ -154,9 +154,12 @@ class Ledger(LedgerFile):
         return {row[0]: Candidate(row[0], row[1], bool(row[2]), row[3]) for row in rows}
 
     def staleness(self) -> tuple[int, int]:
-        """Return how many recorded verdicts of this run are stale, and how many there are."""
+        """Return how many recorded verdicts of this run are stale, and how many there are.
+
+        One that was judged on a CPU only does not count either, but has not become stale.
+        """
         rows = self._read(
-            "SELECT sum(stale <> ''), count(*) FROM candidates WHERE run = ? AND recorded",
+            "SELECT sum(stale LIKE 'stale%'), count(*) FROM candidates WHERE run = ? AND recorded",
             (self.run,),
         )
         return int(rows[0][0] or 0), int(rows[0][1])

@@ -5,12 +5,13 @@
     select      decisions about tasks, solutions and trajectories; rows of what is accepted
     publish     splits -> shards -> card -> manifest, staged and then moved into place
 
-The files are byte-identical for the same samples, verdicts and pyarrow, whatever the number of
-workers and however often the build was killed on the way.
+The files are byte-identical for the same samples, verdicts, recorded admissions and pyarrow,
+whatever the number of workers and however often the build was killed on the way. An admission that
+the build itself measures carries the day and the processor of the machine that measured it.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,8 @@ class BuildReport:
     """Solutions and attempts that have a recorded verdict."""
     not_accepted: tuple[Decision, ...] = ()
     """Every decision other than accepted, with its reason."""
+    no_triplet: dict[str, str] = field(default_factory=dict)
+    """Why accepted solutions are no triplets all the same, by what they are called in decisions."""
     notes: tuple[str, ...] = ()
     """Anything else that its reader should know."""
     problem: str = ""
@@ -115,8 +118,9 @@ def build(
         progress(f"{reading.read['task']} samples read")
         run_admissions(ledger, admit, options.workers, options.recheck, progress)
         with RowStore(state / ROWS) as rows:
-            select(ledger, rows)
+            no_triplet = select(ledger, rows)
             report = _report(options.out, ledger, rows, resumed, reading)
+            report = replace(report, no_triplet=no_triplet, notes=_notes(reading, no_triplet))
             problem = _problem(report)
             manifest = None if problem else publish(options.out, state, rows, report.accounting)
         return _finish(ledger, state, report, manifest, problem)
@@ -154,8 +158,14 @@ def _report(
         stale=stale,
         recorded=recorded,
         not_accepted=tuple(not_accepted),
-        notes=reading.notes,
     )
+
+
+def _notes(reading: Reading, no_triplet: dict[str, str]) -> tuple[str, ...]:
+    told = [f"{subject} is no triplet: {why}" for subject, why in no_triplet.items()]
+    if no_triplet:
+        told.append(f"accepted solutions that are no triplets: {len(no_triplet)}")
+    return (*reading.notes, *told)
 
 
 def _tally(ledger: Ledger, stage: str, read: int) -> Tally:

@@ -13,7 +13,7 @@ from concur.builders.folder import CORPUS, SampleRead, find_samples, read_sample
 from concur.builders.library import is_ours
 from concur.ledger import Candidate, Decision, Ledger, StoredSample
 from concur.schemas.sample import Sample
-from concur.schemas.solution import Solution
+from concur.schemas.solution import Contract, Solution
 from concur.schemas.verdict import Finding, Outcome
 from concur.validators.checks import check_sample
 
@@ -110,8 +110,11 @@ def _candidates(read: SampleRead, sample: Sample, place: _Place) -> Iterator[Can
     solutions = {s.id: s for s in sample.candidates}
     for solution_id, subject in subjects(sample, place.subject).items():
         verdict = verdicts.get(solution_id)
-        fault = verdict_fault(verdict, solutions[solution_id]) if verdict else ""
-        yield Candidate(solution_id, subject, verdict is not None, fault)
+        solution = solutions[solution_id]
+        # Whatever is recorded about a C++ function, it is never published: nothing can be stale.
+        counts = verdict is not None and solution.contract is not Contract.CPP_FUNCTION
+        fault = verdict_fault(verdict, solution) if verdict and counts else ""
+        yield Candidate(solution_id, subject, counts, fault)
 
 
 def subjects(sample: Sample, task: str) -> dict[str, str]:

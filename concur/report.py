@@ -118,7 +118,9 @@ def render_sample(report: SampleReport) -> str:
 
 
 def render_build(report: "BuildReport", devices: Mapping[str, int]) -> str:
-    """Return what a build did: what was not accepted and why, rows, devices, accounting."""
+    """Return what a build did: what is undecided and which tasks were rejected, each with why;
+    notes, rows, devices, accounting. The build's report.json has every decision.
+    """
     lines = [
         f"{d.outcome.value:<10}{d.subject}: {d.reason}"
         for d in report.not_accepted

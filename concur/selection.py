@@ -9,7 +9,7 @@ from concur.builders.decisions import (
 )
 from concur.builders.tasks import build_solutions, build_task
 from concur.builders.trajectories import build_trajectory
-from concur.builders.triplets import build_triplets
+from concur.builders.triplets import build_triplets, lacking
 from concur.ledger import Candidate, Decision, Ledger, StoredSample
 from concur.rows import RowStore
 from concur.schemas.sample import Sample
@@ -19,14 +19,17 @@ from concur.schemas.verdict import Outcome, Verdict
 from concur.splits import split_of
 
 
-def select(ledger: Ledger, rows: RowStore) -> None:
+def select(ledger: Ledger, rows: RowStore) -> dict[str, str]:
     """Decide about everything that reading left open, and add the rows of what is accepted.
 
-    Raises MissingDependency when tokens cannot be counted.
+    Returns why accepted solutions are no triplets all the same, by what they are called in
+    decisions. Raises MissingDependency when tokens cannot be counted.
     """
+    no_triplet: dict[str, str] = {}
     with ledger.transaction():
         for stored in ledger.samples():
-            _Selection(ledger, stored).run(rows)
+            no_triplet.update(_Selection(ledger, stored).run(rows))
+    return no_triplet
 
 
 class _Selection:
@@ -41,12 +44,13 @@ class _Selection:
         found = {kind: ledger.admission(task_id, kind) for kind in ("cpu", "cuda")}
         self._admissions = {kind: a for kind, a in found.items() if a is not None}
 
-    def run(self, rows: RowStore) -> None:
+    def run(self, rows: RowStore) -> dict[str, str]:
+        """Decide and add rows; returns why accepted solutions are no triplets, by subject."""
         task = self._rule_task()
         verdicts = self._rule_solutions(task)
         accepted = self._rule_trajectories(task, verdicts)
         if task.outcome is not Outcome.ACCEPTED:
-            return
+            return {}
         sample = self._sample
         split = split_of(sample.task.provenance.group)
         rows.add("tasks", split, build_task(sample, self._admissions))
@@ -58,6 +62,15 @@ class _Selection:
         for log in sample.trajectories:
             if log.name in accepted:
                 rows.add("trajectories", split, build_trajectory(sample, log, verdicts))
+        return self._no_triplet(verdicts)
+
+    def _no_triplet(self, verdicts: dict[str, Verdict]) -> dict[str, str]:
+        found = {}
+        for solution in self._sample.solutions:
+            verdict = verdicts.get(solution.id)
+            if verdict is not None and verdict.outcome is Outcome.ACCEPTED:
+                found[self._candidates[solution.id].subject] = lacking(solution, verdict)
+        return {subject: why for subject, why in found.items() if why}
 
     def _rule_task(self) -> Ruling:
         earlier = self._ledger.decision("task", self._subject)
@@ -85,9 +98,9 @@ class _Selection:
     def _rule_solution(
         self, solution: Solution, candidate: Candidate, verdict: Verdict | None, task: Ruling
     ) -> Ruling:
-        if candidate.stale and task.outcome is Outcome.ACCEPTED:
-            return Ruling(Outcome.UNDECIDED, candidate.stale)
-        return rule_solution(solution, verdict, task)
+        ruling = rule_solution(solution, verdict, task)
+        is_open = task.outcome is Outcome.ACCEPTED and ruling.outcome is Outcome.UNDECIDED
+        return Ruling(Outcome.UNDECIDED, candidate.fault) if candidate.fault and is_open else ruling
 
     def _rule_trajectories(self, task: Ruling, verdicts: dict[str, Verdict]) -> set[str]:
         """Decide about every series of attempts; returns the names of the accepted."""

@@ -12,7 +12,8 @@ from concur import manifest
 from concur.builders.folder import read_sample, write_verdict
 from concur.errors import BuildError
 from concur.pipeline import BuildOptions, BuildReport, build
-from concur.schemas import Admission, Task
+from concur.report import render_build
+from concur.schemas import Admission, Outcome, Task, Verdict
 
 Factory = Callable[..., Any]
 
@@ -135,6 +136,50 @@ def test_a_verdict_of_other_rules_or_a_cpu_never_counts(
     report = run(tmp_path / "out", corpus)
     assert report.rows["triplets"] == {"train": 2, "test": 1}
     assert report.accounting["solution"].undecided == 1
+    assert (report.stale, report.recorded) == (int("rules_version" in change), 12)
+
+
+def test_a_cpp_function_is_rejected_whatever_is_recorded(
+    tmp_path: Path, write_corpus: Factory, write_sample_folder: Factory, forge: Factory
+) -> None:
+    corpus = write_corpus(1)
+    solution = write_sample_folder("plain-cpp", corpus) / "solutions" / "plain-loop"
+    forge(corpus / "plain-cpp")
+    kernel = solution / "kernel.cpp"
+    kernel.write_text(kernel.read_text() + "// edited\n")
+    report = run(tmp_path / "out", corpus)
+    (decided,) = (d for d in report.not_accepted if d.subject == "plain-cpp/solutions/plain-loop")
+    assert decided.outcome is Outcome.REJECTED
+    assert decided.reason == "runs on a CPU; never published as a kernel"
+    assert (report.stale, report.recorded) == (0, 3)
+
+
+def test_what_is_accepted_but_no_triplet_is_told(tmp_path: Path, write_corpus: Factory) -> None:
+    corpus = write_corpus(3)
+    read = read_sample(corpus / "add-vectors-1")
+    assert read.sample is not None
+    solution = read.sample.solutions[0]
+    verdict = read.recorded.verdicts[solution.id].to_plain()
+    del verdict["id"]
+    untimed = Verdict.from_plain({**verdict, "timings": [], "speedup": None, "baseline": ""})
+    write_verdict(read.recorded.folders[solution.id], untimed)
+    silent = corpus / "add-vectors-2" / "solutions" / "plain-loop"
+    header = json.loads((silent / "solution.json").read_text())
+    (silent / "solution.json").write_text(json.dumps({**header, "reasoning_kind": "none"}))
+    (silent / "reasoning.md").unlink()
+    report = run(tmp_path / "out", corpus)
+    assert report.accounting["solution"].accepted == 6
+    assert sum(report.rows["triplets"].values()) == 1
+    expected = {
+        "add-vectors-1/solutions/plain-loop": "passed untimed",
+        "add-vectors-2/solutions/plain-loop": "has no reasoning",
+    }
+    assert report.no_triplet == expected
+    told = render_build(report, {})
+    assert all(f"{subject} is no triplet: {why}" in told for subject, why in expected.items())
+    assert "accepted solutions that are no triplets: 2" in told
+    plain = json.loads((tmp_path / "out" / ".concur" / "report.json").read_text())
+    assert plain["no_triplet"] == expected
 
 
 def test_a_missing_verdict_costs_its_trajectory(tmp_path: Path, write_corpus: Factory) -> None:

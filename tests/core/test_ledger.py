@@ -64,10 +64,19 @@ def test_samples_come_back_in_order(tmp_path: Path) -> None:
                 StoredSample(ordinal, f"t{ordinal}", "{}"), f"task-{ordinal}", [candidate]
             )
         assert [s.ordinal for s in ledger.samples()] == [0, 2, 10]
-        assert ledger.candidates(10)["solution-10"].stale == "stale"
+        assert ledger.candidates(10)["solution-10"].fault == "stale"
         assert ledger.staleness() == (1, 2)
         assert ledger.subject_of_task("task-2") == "t2"
         assert ledger.is_known("t2") and not ledger.is_known("t3")
+
+
+def test_what_was_judged_on_a_cpu_is_not_stale(tmp_path: Path) -> None:
+    faults = ("judged on a CPU only", "stale: judged by rules 0, now 1", "")
+    with Ledger(tmp_path) as ledger:
+        ledger.begin("")
+        candidates = [Candidate(f"solution-{f}", f, True, f) for f in faults]
+        ledger.add_sample(StoredSample(0, "task", "{}"), "task-0", candidates)
+        assert ledger.staleness() == (1, 3)
 
 
 def test_a_transaction_is_whole_or_nothing(tmp_path: Path) -> None:
