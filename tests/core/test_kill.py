@@ -50,27 +50,46 @@ def is_alive(pid: int) -> bool:
     return state != "Z"
 
 
-def test_killed_at_random_moments(tmp_path: Path, write_corpus: Factory) -> None:
-    corpus = write_corpus(SAMPLES)
-    began = time.monotonic()
-    assert (
-        len([line for line in finish(tmp_path / "whole", corpus) if "accepted" in line]) == SAMPLES
-    )
-    whole_s = time.monotonic() - began
-    finish(tmp_path / "two", corpus, workers=2)
-    expected = files_of(tmp_path / "whole")
-    assert files_of(tmp_path / "two") == expected
-    moments = random.Random(20261201)
-    for attempt in range(4):
-        out = tmp_path / f"killed-{attempt}"
-        process = start(out, corpus, workers=1 + attempt % 2)
-        time.sleep(moments.uniform(0.3, 1.0) * whole_s)
+class Kills:
+    """Whole builds of one corpus to compare with, and builds of it that are killed on the way."""
+
+    def __init__(self, folder: Path, corpus: Path) -> None:
+        self.folder, self.corpus = folder, corpus
+        began = time.monotonic()
+        told = finish(folder / "whole", corpus)
+        self.whole_s = time.monotonic() - began
+        assert len([line for line in told if "accepted" in line]) == SAMPLES
+        self.expected = files_of(folder / "whole")
+
+    def kill(self, attempt: int, share: float) -> int:
+        """Kill a build after a share of what a whole one takes, finish it; returns how it ended."""
+        out = self.folder / f"killed-{attempt}"
+        process = start(out, self.corpus, workers=1 + attempt % 2)
+        time.sleep(share * self.whole_s)
         process.send_signal(signal.SIGKILL)
-        process.wait(timeout=30)
-        told = finish(out, corpus, workers=2 - attempt % 2)
-        assert files_of(out) == expected, f"attempt {attempt}: {told}"
+        process.communicate(timeout=30)
+        told = finish(out, self.corpus, workers=2 - attempt % 2)
+        assert files_of(out) == self.expected, f"attempt {attempt}, {share:.3f}: {told}"
         left = {p.name for p in (out / ".concur").iterdir() if not p.name.startswith("ledger")}
         assert left == {"report.json"}
+        return process.returncode
+
+
+def test_killed_at_random_moments(tmp_path: Path, write_corpus: Factory) -> None:
+    kills = Kills(tmp_path, write_corpus(SAMPLES))
+    finish(tmp_path / "two", kills.corpus, workers=2)
+    assert files_of(tmp_path / "two") == kills.expected
+    moments = random.Random(20261201)
+    ended = [kills.kill(attempt, moments.uniform(0.3, 1.0)) for attempt in range(4)]
+    assert -signal.SIGKILL in ended, f"no build was killed before it ended: {ended}"
+
+
+@pytest.mark.long
+def test_killed_at_many_more_moments(tmp_path: Path, write_corpus: Factory) -> None:
+    kills = Kills(tmp_path, write_corpus(SAMPLES))
+    moments = random.Random(20261202)
+    ended = [kills.kill(attempt, moments.uniform(0.05, 1.0)) for attempt in range(12)]
+    assert ended.count(-signal.SIGKILL) >= 6, f"most builds ended before the kill: {ended}"
 
 
 def test_a_killed_build_continues_and_leaves_no_worker(
