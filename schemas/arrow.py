@@ -38,7 +38,10 @@ def to_row(record: Record) -> dict[str, Any]:
 
 
 def from_row(cls: type[AnyRecord], row: Mapping[str, Any]) -> AnyRecord:
-    """Return the record of a row (the inverse of `to_row`). Raises pydantic.ValidationError."""
+    """Return the record of a row: the inverse of `to_row`, for users of loaded rows.
+
+    Raises pydantic.ValidationError.
+    """
     return cls.from_plain(_decode(cls, dict(row)))
 
 
