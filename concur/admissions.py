@@ -8,6 +8,7 @@ import hashlib
 import importlib.util
 import multiprocessing
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -104,7 +105,14 @@ def _finished(admit: Admit, workers: int, due: Iterator[tuple[str, Task]]) -> It
             while following is not None and len(running) < 2 * workers:
                 running[_submit(pool, admit, following[1])] = following
                 following = next(due, None)
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
+            try:
+                done = wait(running, return_when=FIRST_COMPLETED).done
+            except KeyboardInterrupt:
+                # Leaving the pool waits for its workers, which may be minutes from their end.
+                for process in multiprocessing.active_children():
+                    process.terminate()
+                raise
+            for future in done:
                 subject, task = running.pop(future)
                 yield subject, task, _outcome(future)
 
@@ -127,6 +135,9 @@ def _outcome(future: "Future[Admission]") -> Admission | Exception:
 
 def _end_with(parent: int) -> None:
     """End this worker soon after the build's process has ended, however that ended."""
+
+    # Ctrl-C in a terminal reaches every process; what it means is the build's to decide.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -28,7 +28,7 @@ def evaluate(expression: str, axes: Mapping[str, Number]) -> Number:
         if not math.isfinite(value):
             raise _Unsupported(f"{value} is not a number")
         return value
-    except (SyntaxError, ArithmeticError, _Unsupported, RecursionError) as error:
+    except (SyntaxError, ArithmeticError, MemoryError, RecursionError, _Unsupported) as error:
         raise RecordError(
             f"expression {expression!r}: {error}; use axis names ({', '.join(axes) or 'none'}), "
             "numbers, + - * // %, min() and max()"

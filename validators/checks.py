@@ -12,6 +12,7 @@ from concur.schemas.solution import Contract, Solution
 from concur.schemas.task import Task
 from concur.schemas.verdict import Finding
 from concur.validators.screens import screen
+from concur.validators.sizes import sizes_are_bounded
 
 Check = Callable[[Sample], Iterator[Finding]]
 
@@ -86,7 +87,7 @@ def python_parses(sample: Sample) -> Iterator[Finding]:
     for path, text in _python_sources(sample):
         try:
             ast.parse(text)
-        except (SyntaxError, ValueError) as error:
+        except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
             line = getattr(error, "lineno", 0) or 0
             message = f"is not valid Python: {getattr(error, 'msg', error)}"
             yield _finding("check.python", message, path, line=line)
@@ -219,6 +220,7 @@ def nothing_leaks(sample: Sample) -> Iterator[Finding]:
 
 
 CHECKS: tuple[Check, ...] = (
+    sizes_are_bounded,
     python_parses,
     reference_has_model,
     oracle_is_defined,
@@ -275,7 +277,7 @@ def _tree(text: str) -> ast.Module | None:
     """Return the syntax tree, or None: `python_parses` reports that."""
     try:
         return ast.parse(text)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None
 
 

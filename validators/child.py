@@ -11,6 +11,7 @@ import ctypes
 import importlib.util
 import json
 import os
+import re
 import resource
 import signal
 import sys
@@ -426,7 +427,8 @@ def _failure(error: BaseException) -> dict[str, str]:
     if isinstance(error, Refused):
         return {"kind": error.kind, "text": str(error)}
     lacking = isinstance(error, torch.cuda.OutOfMemoryError | MemoryError)
-    if lacking or "_ALLOC_FAILED" in str(error):
+    # Other allocators of PyTorch and its libraries raise a plain RuntimeError.
+    if lacking or re.search("_ALLOC_FAILED|can't allocate memory", str(error)):
         return {"kind": "oom", "text": text[-2000:]}
     return {"kind": "exception", "text": text[-16000:], "type": type(error).__name__}
 

@@ -15,6 +15,7 @@ from concur.schemas.task import Program
 from concur.schemas.verdict import Fault, Status
 from concur.validators.ended import Ended, errors_of, finding
 from concur.validators.lock import file_lock
+from concur.validators.process import signal_name
 
 CPP_FLAGS = ("-O2", "-std=c++17", "-shared", "-fPIC")
 """Flags of every C++ launcher."""
@@ -99,7 +100,7 @@ def _compile(
             found = finding("compile.timeout", f"{tool} did not end within {timeout:g} s")
             raise Ended(Status.TIMEOUT, Fault.CANDIDATE, found)
         if code < 0:
-            found = finding("compile.tool", f"{tool} was killed by {signal.Signals(-code).name}")
+            found = finding("compile.tool", f"{tool} was killed by {signal_name(-code)}")
             raise Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
         built = folder / "out.so"
         if code != 0 or not built.is_file():

@@ -62,7 +62,8 @@ def scrub(text: str) -> str:
     text = re.sub(r"(?:/[\w.+-]+)+/validators/child\.py", "child.py", text)
     text = re.sub(r"\.+(?:/solution-[0-9a-f]{20})?/source/", "", text)
     text = re.sub(r"\.+(site|dist)-packages/", r"\1-packages/", text)
-    return text.replace("\x00", "")
+    # A lone surrogate, which Python's own texts may hold, fits into no record.
+    return text.replace("\x00", "").encode("utf-8", "replace").decode("utf-8")
 
 
 def ended_by(error: ChildFailed, rule: str, where: str, log: str = "") -> Ended:

@@ -11,8 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-CHILD = Path(__file__).parent / "child.py"
-"""The child's program."""
+CHILD = (Path(__file__).parent / "child.py").read_text(encoding="utf-8")
+"""The child's program, read once: a candidate that rewrites the file does not change this run."""
 
 _PASSED_ON = ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
 _ROOM = 8 << 30

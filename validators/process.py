@@ -51,6 +51,14 @@ class ChildError(ChildFailed):
         self.kind = kind
 
 
+def signal_name(number: int) -> str:
+    """Return the name of a signal; real-time signals have none but their number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 @dataclass(frozen=True)
 class ChildSettings:
     """What a child is started with."""
@@ -65,6 +73,25 @@ class ChildSettings:
     """Threads of PyTorch."""
     environment: dict[str, str] = field(default_factory=dict)
     """Further environment variables."""
+
+
+def _has_shape(do: str, answer: dict[str, Any]) -> bool:
+    """Whether an answer has the shape that the child's program gives it."""
+    if "error" in answer:
+        return isinstance(answer["error"], dict)
+    match do:
+        case "run":
+            lists = [answer.get(k) for k in ("results", "mutated", "notes")]
+            return all(isinstance(x, list) for x in lists) and all(
+                isinstance(said, dict) for said in answer["results"]
+            )
+        case "profile":
+            kernels = answer.get("kernels")
+            return isinstance(kernels, list) and all(
+                isinstance(k, list) and len(k) == 2 and isinstance(k[1], float | int)
+                for k in kernels
+            )
+    return True
 
 
 class Child:
@@ -90,7 +117,7 @@ class Child:
         }
         threads = {"OMP_NUM_THREADS": str(settings.threads)}
         self._process = subprocess.Popen(
-            [sys.executable, "-I", str(CHILD), json.dumps(plain)],
+            [sys.executable, "-I", "-c", CHILD, json.dumps(plain)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -119,6 +146,9 @@ class Child:
         except OSError:
             raise self._death() from None
         answer = self._answer(nonce, timeout)
+        if not _has_shape(do, answer):
+            self.close()
+            raise ChildForged("an answer reached the judge that its own program does not give")
         error = answer.get("error")
         if isinstance(error, dict):
             raise ChildError(str(error.get("kind")), str(error.get("text"))[-16_000:])
@@ -191,8 +221,7 @@ class Child:
             return ChildDied("closed its pipe to the judge")
         self.close()
         if code < 0:
-            name = signal.Signals(-code).name
-            return ChildDied(f"was killed by {name}", killed=-code == signal.SIGKILL)
+            return ChildDied(f"was killed by {signal_name(-code)}", killed=-code == signal.SIGKILL)
         return ChildDied(f"ended by itself with exit code {code}")
 
     def _drain_log(self) -> None:

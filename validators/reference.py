@@ -251,7 +251,7 @@ def _for_want_of_resources(error: ChildFailed) -> bool:
 def _task_fault(error: ChildFailed, slot: str, where: str) -> Ended:
     rule = "task.oracle" if slot == "oracle" else "task.reference"
     if _for_want_of_resources(error):
-        found = finding(rule, f"{slot}: {str(error)[-200:]}", where=where)
+        found = finding(rule, f"{slot}: {last_line(str(error))[-200:]}", where=where)
         return Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
     text = str(error)
     died = isinstance(error, ChildDied)

@@ -46,6 +46,7 @@ RULES: dict[str, str] = {
     "admission.agreement": "Program and oracle agree in float64 on every workload.",
     "admission.native": "The reference runs in the declared types, within the tolerance.",
     "admission.time": "One call takes long enough to be timed.",
+    "check.sizes": "Workloads take no more memory than a judge can be asked for.",
     "check.python": "Python sources parse.",
     "check.reference": "reference.py defines `class Model` with a forward.",
     "check.oracle": "oracle.py defines `oracle` and takes further keywords.",

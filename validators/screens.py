@@ -59,7 +59,7 @@ def _screen_module(solution: Solution) -> Iterator[Finding]:
         )
     try:
         tree = ast.parse(solution.source)
-    except (SyntaxError, ValueError) as error:
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         yield finding("screen.launcher", f"{solution.entry} is not valid Python: {error}")
         return
     names = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}

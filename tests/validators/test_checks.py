@@ -30,6 +30,11 @@ MODEL = "import torch\n\n\nclass Model(torch.nn.Module):\n    def forward(self, 
     ("changes", "rule", "severity"),
     [
         ({"oracle": "def oracle(x, scale, **_:\n"}, "check.python", "error"),
+        (
+            {"oracle": "def oracle(x, **_):\n    return " + "-" * 100_000 + "x\n"},
+            "check.python",
+            "error",
+        ),
         ({"oracle": "def other(**_):\n    return 1\n"}, "check.oracle", "error"),
         (
             {"oracle": "def oracle(x, scale):\n    return x.sum(0) * scale\n"},
@@ -91,3 +96,13 @@ def test_checks_do_not_import_torch() -> None:
         "concur.schemas.feedback; sys.exit('torch' in sys.modules)"
     )
     subprocess.run([sys.executable, "-P", "-c", code], check=True, timeout=120)
+
+
+def test_a_twin_that_no_judge_could_hold_is_refused_before_anything_is_drawn() -> None:
+    plain = sample_with().task.to_plain()
+    axis = next(iter(plain["workloads"][0]["twin"]))
+    plain["workloads"][0]["twin"][axis] = 99_999_999_999
+    plain.pop("id")
+    found = [f for f in check_sample(Sample.from_plain({"task": plain})) if f.severity == "error"]
+    assert [(f.rule, f.where) for f in found] == [("check.sizes", "$.workloads[0].twin")]
+    assert "256 MiB" in found[0].remedy

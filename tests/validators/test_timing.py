@@ -8,11 +8,11 @@ import pytest
 import torch
 
 from concur.validators.compile import _run
-from concur.validators.ended import Ended, ended_by
+from concur.validators.ended import Ended, ended_by, finding
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions
 from concur.validators.ownwork import library_findings
-from concur.validators.process import ChildDied
+from concur.validators.process import ChildDied, _has_shape, signal_name
 from concur.validators.reference import Reference
 from concur.validators.timing import Stopwatch, summarize
 
@@ -126,3 +126,25 @@ def test_a_profile_without_kernels_decides_nothing() -> None:
     with pytest.raises(Ended) as ended:
         list(library_findings([("Memcpy HtoD", 5.0)], []))
     assert (ended.value.status.value, ended.value.fault.value) == ("undecided", "infrastructure")
+
+
+def test_texts_that_no_record_could_hold_are_scrubbed() -> None:
+    assert finding("run.failed", "lone \ud800 surrogate").message == "lone ? surrogate"
+    assert signal_name(40) == "signal 40"
+
+
+@pytest.mark.parametrize(
+    ("do", "answer", "right"),
+    [
+        ("run", {"results": [{}], "mutated": [], "notes": []}, True),
+        ("run", {"results": 5, "mutated": [], "notes": []}, False),
+        ("run", {"results": [[1, 2]], "mutated": [], "notes": []}, False),
+        ("run", {}, False),
+        ("run", {"error": {"kind": "exception", "text": ""}}, True),
+        ("run", {"error": "text"}, False),
+        ("profile", {"kernels": [["a", 1.0]]}, True),
+        ("profile", {"kernels": [["a", "b"]]}, False),
+    ],
+)
+def test_an_answer_of_another_shape_is_a_forgery(do: str, answer: Any, right: bool) -> None:
+    assert _has_shape(do, answer) is right
