@@ -89,7 +89,7 @@ def python_parses(sample: Sample) -> Iterator[Finding]:
             ast.parse(text)
         except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
             line = getattr(error, "lineno", 0) or 0
-            message = f"is not valid Python: {getattr(error, 'msg', error)}"
+            message = f"is not valid Python: {getattr(error, 'msg', error) or 'nested too deeply'}"
             yield _finding("check.python", message, path, line=line)
 
 
