@@ -52,6 +52,9 @@ class AttemptLog(Record):
     def _begins_with_implement(self) -> Self:
         if self.attempts[0].phase != "implement":
             raise ValueError("the first attempt's phase is 'implement'")
+        names = [a.solution.name for a in self.attempts]
+        if len(set(names)) != len(names):
+            raise ValueError("two attempts have one name; give each its own")
         return self
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from concur.schemas import SolutionHeader, Task, TaskHeader, Verdict
+from concur.schemas import AttemptLog, SolutionHeader, Task, TaskHeader, Verdict
 from concur.schemas.json_text import Positions, deeper_than, path_text
 from concur.schemas.strict import LIMIT, MAX_DEPTH, load_record, read_json
 
@@ -223,3 +223,14 @@ def _paths(value: Any) -> list[tuple[Any, ...]]:
         return []
     items = value.items() if isinstance(value, dict) else enumerate(value)
     return [path for key, item in items for path in [(key,), *((key, *p) for p in _paths(item))]]
+
+
+def test_two_attempts_of_one_name_are_refused(make_sample: Any) -> None:
+    plain = make_sample().to_plain()
+    attempt = {"phase": "implement", "solution": plain["solutions"][0]}
+    again = {"phase": "optimise", "solution": plain["solutions"][0]}
+    origin = plain["solutions"][0]["origin"]
+    log = {"name": "twice", "origin": origin, "attempts": [attempt, again]}
+    with pytest.raises(ValueError, match="two attempts have one name"):
+        AttemptLog.from_plain(log)
+    assert AttemptLog.from_plain(log | {"attempts": [attempt]}).attempts
