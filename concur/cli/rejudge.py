@@ -1,10 +1,14 @@
 """`concur rejudge`."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from concur.cli.options import Command, echo_json, format_option
+
+if TYPE_CHECKING:
+    from concur.rejudge import Rejudged
 
 
 @click.command(
@@ -45,7 +49,7 @@ def rejudge(
     others sent with --all, which overwrites every verdict that came with it.
     """
     from concur.errors import RecordError
-    from concur.rejudge import Rejudged, RejudgeOptions
+    from concur.rejudge import RejudgeOptions
     from concur.rejudge import rejudge as judge_again
     from concur.report import account, rejudged_plain, render_accounting, render_rejudged
 
@@ -64,10 +68,16 @@ def rejudge(
         echo_json({"counts": counts.plain, "judged": [rejudged_plain(line) for line in done]})
     else:
         click.echo(render_accounting(counts, "record"))
+    ctx.exit(_exit_code(done))
+
+
+def _exit_code(done: "list[Rejudged]") -> int:
+    from concur.report import account
+
+    undecided = account(line.outcome for line in done).undecided
     decisive = account(
-        e.outcome
-        for e in done
-        if e.status == "unreadable" or not e.subject.startswith("trajectories/")
+        line.outcome
+        for line in done
+        if line.status == "unreadable" or not line.subject.startswith("trajectories/")
     )
-    undecided = counts.undecided and not decisive.rejected
-    ctx.exit(3 if undecided else decisive.exit_code)
+    return 3 if undecided and not decisive.rejected else decisive.exit_code
