@@ -17,15 +17,14 @@ FULL_BYTES = 16 << 30
 def sizes_are_bounded(sample: Sample) -> Iterator[Finding]:
     """No workload's tensors take more memory than a judge can be asked for."""
     task = sample.task
+    tensors = [(a.shape, a.dtype) for a in task.arguments]
+    tensors += [(r.shape, r.dtype) for r in task.results]
     for number, workload in enumerate(task.workloads):
         for kind, sizes, limit in (
             ("twin", workload.twin, TWIN_BYTES),
             ("axes", workload.axes, FULL_BYTES),
         ):
-            total = sum(
-                math.prod(evaluate_shape(t.shape, sizes)) * SIZES[t.dtype]
-                for t in (*task.arguments, *task.results)
-            )
+            total = sum(math.prod(evaluate_shape(s, sizes)) * SIZES[d] for s, d in tensors)
             if total > limit:
                 yield Finding(
                     rule="check.sizes",
