@@ -279,7 +279,10 @@ class Server:
         return {"times": times}
 
     def _synchronize(self) -> None:
-        """Wait for the device; for foreign kernels also look for an error that was left behind."""
+        """Wait for the device; look for an error that a module left in PyTorch's runtime.
+
+        A launcher is linked with a runtime of its own, whose last error only it can return.
+        """
         if self.device == "cuda":
             torch.cuda.synchronize()
             if self.kind in ("launcher", "module"):

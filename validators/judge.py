@@ -1,14 +1,17 @@
 """Judge solutions of one task: the public entry, and the boundary that always gives a verdict.
 
 What this first form covers: the candidate runs in a process of its own with nothing of value in it;
-inputs are drawn from secret seeds, results are read and compared by the judge; memory is poisoned,
-guarded and reused; every workload, three drawings each; timing beside the baseline.
+inputs are drawn from secret seeds, results are read and compared by the judge; a launcher's memory
+is poisoned, guarded and reused (a module allocates its own); every workload, three drawings each;
+timing beside the baseline.
 
 What it does not protect against: the child measures times, the profile and changes of inputs inside
 the candidate's process, where they can be forged; the candidate runs as the same user with the file
-system readable and writable; a candidate that recognises the contents of inputs it saw before may
+system readable and writable, so that it can read or overwrite the oracle's results on their way, or
+plant a library in the build cache, or call the oracle itself; a candidate that recognises the contents of inputs it saw before may
 skip work in timed calls, as their contents repeat; work on a stream of its own may escape the
-events; reads out of bounds go unseen; solutions judged in one call share their inputs.
+events; reads out of bounds go unseen; solutions judged in one call share their inputs; a killed
+judge leaves its folder in /dev/shm.
 """
 
 import datetime
