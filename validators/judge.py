@@ -10,8 +10,8 @@ the candidate's process, where they can be forged; the candidate runs as the sam
 system readable and writable, so that it can read or overwrite the oracle's results on their way, or
 plant a library in the build cache, or call the oracle itself; a candidate that recognises the
 contents of inputs it saw before may skip work in timed calls, as their contents repeat; work on a
-stream of its own may escape the events; reads out of bounds go unseen; solutions judged in one call share their inputs; a killed
-judge leaves its folder in /dev/shm.
+stream of its own may escape the events; reads out of bounds go unseen; solutions judged in one call
+share their inputs; a killed judge leaves its folder in /dev/shm.
 """
 
 import datetime
