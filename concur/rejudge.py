@@ -20,6 +20,7 @@ from concur.schemas.solution import Contract, Solution
 from concur.schemas.task import Task
 from concur.schemas.verdict import Admission, Outcome, Verdict
 from concur.validators.environment import Device, cuda_available
+from concur.validators.isolation import private_folder
 from concur.validators.options import JudgeOptions
 
 __all__ = ["RejudgeOptions", "Rejudged", "is_fresh", "rejudge"]
@@ -97,7 +98,7 @@ def _complete(options: RejudgeOptions) -> RejudgeOptions:
             'judging needs PyTorch: pip install "concur-kernels[judge]"'
         ) from None
     judge = replace(options.judge, device="cuda", build_cache=options.judge.cache)
-    judge.cache.mkdir(parents=True, exist_ok=True)
+    private_folder(judge.cache)
     if judge.lock is None:
         judge = replace(judge, lock=Path(tempfile.gettempdir()) / "concur-gpu.lock")
     workers = options.workers or max(1, min(8, (os.cpu_count() or 2) // 2))

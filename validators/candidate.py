@@ -15,6 +15,7 @@ from concur.validators.compile import compile_solution
 from concur.validators.draw import Case
 from concur.validators.ended import Ended, ended_by, finding
 from concur.validators.environment import architecture
+from concur.validators.isolation import private_folder
 from concur.validators.jobs import GUARD, call_job, count, discard, expect, receive, send, view
 from concur.validators.lock import file_lock
 from concur.validators.options import JudgeOptions
@@ -205,7 +206,7 @@ class Candidate:
 
 def extension_folder(solution: Solution, options: JudgeOptions) -> Path:
     """Return the folder that the extensions of one solution are built in, made when missing."""
-    folder = options.cache / "extensions" / solution.id
+    folder = private_folder(options.cache) / "extensions" / solution.id
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -14,6 +14,7 @@ from concur.schemas.solution import Contract, Solution
 from concur.schemas.task import Program
 from concur.schemas.verdict import Fault, Status
 from concur.validators.ended import Ended, errors_of, finding
+from concur.validators.isolation import private_folder
 from concur.validators.lock import file_lock
 from concur.validators.process import signal_name
 
@@ -73,7 +74,7 @@ def _build(
         found = finding("compile.tool", f"{tool} is not on PATH")
         raise Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
     key = sha256_hex(canonical_json([tool, version, flags, files, entry]).encode())
-    cache.mkdir(parents=True, exist_ok=True)
+    private_folder(cache)
     library = cache / f"{key}.so"
     if library.exists():
         return library

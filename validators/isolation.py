@@ -7,9 +7,12 @@ which layers the kernel granted. Not in this form: seccomp, Landlock, another us
 import importlib.util
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from pathlib import Path
+
+from concur.errors import JudgeError
 
 CHILD = (Path(__file__).parent / "child.py").read_text(encoding="utf-8")
 """The child's program, read once: a candidate that rewrites the file does not change this run."""
@@ -25,6 +28,21 @@ def make_workspace(name: str) -> Path:
     if memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM:
         parent = memory
     return Path(tempfile.mkdtemp(prefix=f"concur-{name}-", dir=parent))
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder that nobody else may use, or return it. Raises JudgeError for another's.
+
+    What is loaded from there is trusted to be what was compiled, and the default place is one that
+    every user of the machine can write to.
+    """
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+        raise JudgeError(
+            f"{path} belongs to somebody else or others may write to it; remove it, or set TMPDIR"
+        )
+    return path
 
 
 def child_environment(home: Path, extra: dict[str, str]) -> dict[str, str]:

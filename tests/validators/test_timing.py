@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 import torch
 
+from concur.errors import JudgeError
 from concur.validators.compile import _run
 from concur.validators.ended import Ended, ended_by, finding
+from concur.validators.isolation import private_folder
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions
 from concur.validators.ownwork import library_findings
@@ -148,3 +150,14 @@ def test_texts_that_no_record_could_hold_are_scrubbed() -> None:
 )
 def test_an_answer_of_another_shape_is_a_forgery(do: str, answer: Any, right: bool) -> None:
     assert _has_shape(do, answer) is right
+
+
+def test_a_build_cache_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+    assert private_folder(tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    (tmp_path / "link").symlink_to(tmp_path / "new")
+    for folder in (shared, tmp_path / "link"):
+        with pytest.raises(JudgeError, match="remove it, or set TMPDIR"):
+            private_folder(folder)
