@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from concur.builders.decisions import Admissions, Verdicts, admission_fault, counting_verdict
-from concur.builders.library import SampleBuilder, SamplesConfig
+from concur.builders.sample_builder import SampleBuilder, SamplesConfig
 from concur.schemas.sample import Sample
 from concur.schemas.solution import DecidedSolution
 from concur.schemas.task import AdmissionNote, AdmittedTask

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from concur import tokens
 from concur.builders.decisions import ACCEPTED, Admissions, Verdicts, rule_trajectory
-from concur.builders.library import SampleBuilder, SamplesConfig
+from concur.builders.sample_builder import SampleBuilder, SamplesConfig
 from concur.schemas.feedback import render
 from concur.schemas.sample import Sample
 from concur.schemas.signature import signature

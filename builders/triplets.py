@@ -5,7 +5,7 @@ from typing import Any
 
 from concur import tokens
 from concur.builders.decisions import Admissions, Verdicts, counting_verdict
-from concur.builders.library import SampleBuilder, SamplesConfig
+from concur.builders.sample_builder import SampleBuilder, SamplesConfig
 from concur.schemas.sample import Sample
 from concur.schemas.signature import signature
 from concur.schemas.solution import Solution

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from concur.builders.decisions import admission_fault, verdict_fault
 from concur.builders.folder import CORPUS, SampleRead, find_samples, read_samples
-from concur.builders.library import is_ours
+from concur.builders.sample_builder import is_ours
 from concur.ledger import Candidate, Decision, Ledger, StoredSample
 from concur.schemas.sample import Sample
 from concur.schemas.solution import Contract, Solution

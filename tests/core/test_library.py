@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from datasets import load_dataset
 
-from concur.builders.library import SampleBuilder
+from concur.builders.sample_builder import SampleBuilder
 from concur.builders.tasks import Tasks
 from concur.builders.trajectories import Trajectories
 from concur.builders.triplets import Triplets

@@ -95,7 +95,8 @@ def test_checks_do_not_import_torch() -> None:
         "import sys, concur.validators.checks, concur.validators.environment, "
         "concur.schemas.feedback; sys.exit('torch' in sys.modules)"
     )
-    subprocess.run([sys.executable, "-P", "-c", code], check=True, timeout=120)
+    run = subprocess.run([sys.executable, "-P", "-c", code], check=False, timeout=120)
+    assert run.returncode == 0
 
 
 def test_a_twin_that_no_judge_could_hold_is_refused_before_anything_is_drawn() -> None:
