@@ -5,7 +5,10 @@ extern "C" int launch(const float* x, float* values, int64_t* order, int64_t M, 
     for (int64_t j = 0; j < N; ++j) {
       const float value = x[i * N + j];
       int64_t rank = 0;
-      for (int64_t k = 0; k < N; ++k) rank += x[i * N + k] < value;
+      for (int64_t k = 0; k < N; ++k) {
+        const float other = x[i * N + k];
+        rank += other < value || (other == value && k < j);
+      }
       values[i * N + rank] = value;
       order[i * N + rank] = j;
     }

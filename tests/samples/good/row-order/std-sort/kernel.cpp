@@ -7,7 +7,7 @@ extern "C" int launch(const float* x, float* values, int64_t* order, int64_t M, 
     const float* row = x + i * N;
     int64_t* o = order + i * N;
     std::iota(o, o + N, int64_t{0});
-    std::sort(o, o + N, [row](int64_t a, int64_t b) { return row[a] < row[b]; });
+    std::stable_sort(o, o + N, [row](int64_t a, int64_t b) { return row[a] < row[b]; });
     for (int64_t j = 0; j < N; ++j) values[i * N + j] = row[o[j]];
   }
   return 0;
