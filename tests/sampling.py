@@ -7,6 +7,7 @@ read by the library's own readers, so that a sample is what a contributor could 
 
 import functools
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from concur.builders.sample_files import Reader
 from concur.builders.solution_folder import read_solution
 from concur.schemas.solution import Contract, Solution
 from concur.schemas.task import Task
-from concur.schemas.verdict import Finding, Status, Verdict
+from concur.schemas.verdict import Finding, Status
 
 SAMPLES = Path(__file__).parent / "samples"
 KINDS = ("good", "pairs", "faults", "cheats")
@@ -41,15 +42,15 @@ class Expectation:
     mechanism: str = ""
     """How it goes wrong, in one line."""
 
-    def mismatch(self, verdict: Verdict) -> str:
-        """Return what differs from this, for people; empty when nothing does."""
-        errors = [f for f in verdict.findings if f.severity == "error"]
-        said = f"{verdict.status} at {verdict.gates[-1] if verdict.gates else 'no gate'}"
+    def mismatch(self, verdict: Mapping[str, Any]) -> str:
+        """Return what differs in a verdict's plain form, for people; empty when nothing does."""
+        errors = [f for f in verdict["findings"] if f["severity"] == "error"]
+        said = f"{verdict['status']} at {(verdict['gates'] or ['no gate'])[-1]}"
         if errors:
-            said += f", {errors[0].rule}: {errors[0].message}"
-        if verdict.status not in self.status:
+            said += f", {errors[0]['rule']}: {errors[0]['message']}"
+        if verdict["status"] not in self.status:
             return f"{said} (expected {' or '.join(self.status)})"
-        if self.rule and not {f.rule for f in errors} & set(self.rule):
+        if self.rule and not {f["rule"] for f in errors} & set(self.rule):
             return f"{said} (expected the rule {' or '.join(self.rule)})"
         return ""
 
