@@ -6,7 +6,7 @@ that are there. The oracle decides in float64.
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -53,10 +53,33 @@ class Workload(Record):
 
 
 class Tolerance(Record):
-    """What the derived tolerance of a task depends on (see `concur.validators.tolerance`)."""
+    """How results are compared, and which probes fit (see `concur.validators.tolerance`)."""
 
     reduction: Expression = "1"
     """Number of terms that are summed into one element of a result, in axes."""
+    rule: Literal["elementwise", "matched_ratio", "cosine"] = "elementwise"
+    """elementwise: every element is within the bound. matched_ratio: a share of the elements is.
+    cosine: the angle to the oracle is small and the lengths agree. The last two also cap the error
+    of every single element; they are for results whose elements may differ for good reasons."""
+    matched_ratio: Annotated[float, Field(ge=0.9, le=1.0)] = 1.0
+    """Smallest share of elements within the bound, under matched_ratio."""
+    cosine: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    """Smallest cosine of the angle between result and oracle, under cosine; at least 0.99."""
+    cap: Annotated[float, Field(ge=1.0, le=1000.0)] = 10.0
+    """Largest error of a single element in bounds, under matched_ratio and cosine."""
+    linear: Annotated[tuple[Identifier, ...], Field(max_length=64)] = ()
+    """Arguments such that the results are sums of products of them: with zeros and ones in all of
+    them the results are whole numbers, and a solution has to return exactly these."""
+    unscaled: Annotated[tuple[Identifier, ...], Field(max_length=64)] = ()
+    """Floating arguments that are not multiplied in probes: probabilities, angles, moments."""
+
+    @model_validator(mode="after")
+    def _rule_has_its_limit(self) -> Self:
+        if (self.rule == "matched_ratio") != (self.matched_ratio < 1.0):
+            raise ValueError("give matched_ratio below 1 under the rule matched_ratio, only there")
+        if (self.rule == "cosine") != (self.cosine > 0.0) or 0.0 < self.cosine < 0.99:
+            raise ValueError("give cosine, 0.99 or more, under the rule cosine, only there")
+        return self
 
 
 class Program(Record):
@@ -124,6 +147,9 @@ class TaskHeader(Record):
         if roles != sorted(roles):
             raise ValueError("arguments: list every input before the first parameter")
         _refuse_unknown("constructor", self.constructor, axes | attributes)
+        arguments = {a.name for a in self.arguments}
+        _refuse_unknown("tolerance.linear", self.tolerance.linear, arguments)
+        _refuse_unknown("tolerance.unscaled", self.tolerance.unscaled, arguments)
         _refuse_unknown("symbols", (s.stands_for for s in self.symbols), set(names))
         for workload in self.workloads:
             _check_workload(self, workload, axes, attributes)
@@ -147,6 +173,20 @@ class TaskTexts(Identified, TaskHeader):
     oracle: Text | None = None
     """Python file with `oracle(**tensors, **attributes, **axes)`, which follows the mathematics
     where there is one. It decides, together with the program where there are both."""
+
+    @classmethod
+    def compute_id(cls, plain: dict[str, Any]) -> str:
+        """Return the content id; parts of the tolerance that are as by default do not count.
+
+        A task that was written before such a part existed keeps its id so.
+        """
+        usual = Tolerance().to_plain()
+        kept = {
+            name: value
+            for name, value in plain["tolerance"].items()
+            if name == "reduction" or value != usual[name]
+        }
+        return super().compute_id({**plain, "tolerance": kept})
 
     @model_validator(mode="after")
     def _can_be_decided(self) -> Self:
