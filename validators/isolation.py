@@ -1,33 +1,104 @@
-"""Start the judge's child apart from everything else: session, environment, private folder.
+"""What a child is started with: program text, environment, and the plan of what it may touch.
 
-The child gives up the rest itself (`child.isolate`), before it loads anything foreign, and tells
-which layers the kernel granted. Not in this form: seccomp, Landlock, another user, a memory limit.
+The child gives up the rest itself (`inside.isolate`) before it loads anything foreign, and tells
+which layers held; `tests/validators/test_isolation.py` tries to cross each of them.
 """
 
+import fcntl
 import importlib.util
 import os
 import shutil
 import stat
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from concur.errors import JudgeError
 
-CHILD = (Path(__file__).parent / "child.py").read_text(encoding="utf-8")
-"""The child's program, read once: a candidate that rewrites the file does not change this run."""
+_INSIDE = Path(__file__).parent / "inside"
+_PREFIX = "concur.validators.inside"
+
+SOURCES = {
+    f"{_PREFIX}.{path.stem}": path.read_text(encoding="utf-8")
+    for path in sorted(_INSIDE.glob("*.py"))
+    if path.stem not in ("__init__", "boot")
+}
+"""The host's modules, read once: a candidate that rewrites the files does not change this run."""
+
+BOOT = (_INSIDE / "boot.py").read_text(encoding="utf-8")
+"""The text that the child's interpreter starts with."""
+
+ESSENTIAL = ("process group", "no network")
+"""Layers without which code nobody trusts is not run."""
 
 _PASSED_ON = ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
-_ROOM = 8 << 30
+_HOME_BYTES = {"launcher": 64 << 20, "torch": 1 << 30, "build": 4 << 30}
+_LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache", "/proc", "/sys")
+_DEVICES = ("null", "zero", "full", "random", "urandom", "shm", "nvidia*", "dxg")
+_STALE = "concur-*"
+
+
+def plan(kind: str, home: Path, *, processes: bool = False) -> dict[str, Any]:
+    """Return what a child of a kind (launcher, torch, build) may touch, for `inside.isolate`."""
+    readable = [*_LIBRARIES, *_driver_folders()]
+    if kind != "launcher":
+        readable += [sys.prefix, sys.base_prefix, *library_paths(), "/etc", "/usr"]
+        readable += [sysconfig.get_path("stdlib"), *_under("CUDA_HOME", "CUDA_PATH")]
+    if kind == "build" or processes:
+        readable += ["/bin", "/opt", *_compiler_folders()]
+    devices = [str(f) for name in _DEVICES for f in sorted(Path("/dev").glob(name))]
+    return {
+        "home": str(home),
+        "readable": sorted(set(readable)),
+        # The child has a /proc of its own, where the CUDA driver writes names of threads.
+        "writable": [*devices, "/proc"],
+        "processes": processes or kind == "build",
+        "memory": _HOME_BYTES[kind],
+        "without": [],
+    }
 
 
 def make_workspace(name: str) -> Path:
-    """Make a private folder for one run of the judge, in memory where there is room."""
-    memory = Path("/dev/shm")
-    parent: Path | None = None
-    if memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM:
-        parent = memory
-    return Path(tempfile.mkdtemp(prefix=f"concur-{name}-", dir=parent))
+    """Make a private folder that belongs to this process, and remove those of dead ones.
+
+    A killed judge cannot remove its own: whoever comes next does.
+    """
+    root = Path(tempfile.gettempdir())
+    for old in root.glob(_STALE):
+        _remove_if_abandoned(old)
+    folder = Path(tempfile.mkdtemp(prefix=f"concur-{name}-", dir=root))
+    lock = os.open(folder / ".owner", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    _OWNED[folder] = lock
+    return folder
+
+
+def remove_workspace(folder: Path) -> None:
+    """Remove a folder of `make_workspace`. May be called again."""
+    shutil.rmtree(folder, ignore_errors=True)
+    lock = _OWNED.pop(folder, None)
+    if lock is not None:
+        os.close(lock)
+
+
+_OWNED: dict[Path, int] = {}
+
+
+def _remove_if_abandoned(folder: Path) -> None:
+    try:
+        lock = os.open(folder / ".owner", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return
+    else:
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)
 
 
 def private_folder(path: Path) -> Path:
@@ -65,3 +136,19 @@ def library_paths() -> list[str]:
     if spec is None or spec.origin is None:
         return []
     return [str(Path(spec.origin).parent.parent)]
+
+
+def _driver_folders() -> list[str]:
+    """Return folders on the library path that hold the CUDA driver, and not CUDA's libraries."""
+    folders = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
+    return [f for f in folders if f and any(Path(f).glob("libcuda.so*"))]
+
+
+def _under(*variables: str) -> list[str]:
+    return [os.environ[v] for v in variables if os.environ.get(v)]
+
+
+def _compiler_folders() -> list[str]:
+    """Return the folders two above the real compilers, where their parts are."""
+    found = (shutil.which(tool) for tool in ("gcc", "g++", "nvcc", "ninja"))
+    return [str(Path(path).resolve().parent.parent) for path in found if path]

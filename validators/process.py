@@ -5,50 +5,37 @@ import json
 import os
 import secrets
 import select
+import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from concur.validators.isolation import CHILD, child_environment, library_paths
+from concur.validators.failures import (
+    ChildDied,
+    ChildError,
+    ChildFailed,
+    ChildForged,
+    ChildGreedy,
+    ChildTimeout,
+)
+from concur.validators.isolation import BOOT, SOURCES, child_environment, library_paths, plan
+from concur.validators.watch import Watch, descendant, mapped_files
 
 _LOG_HEAD, _LOG_TAIL = 16_384, 49_152
-_ANSWER_LIMIT = 4 << 20
+_ANSWER_LIMIT = 8 << 20
+_DESCRIPTORS = 4
 
-
-class ChildFailed(Exception):
-    """Base of everything that can go wrong with a child."""
-
-
-class ChildTimeout(ChildFailed):
-    """No answer in time; the child was killed. The text says after how many seconds."""
-
-
-class ChildDied(ChildFailed):
-    """The child ended; the text says by which signal or exit code."""
-
-    def __init__(self, text: str, *, killed: bool = False) -> None:
-        """Take the text, and whether it was SIGKILL: not ours, so most likely the kernel's, for
-        want of memory."""
-        super().__init__(text)
-        self.killed = killed
-
-
-class ChildForged(ChildFailed):
-    """A line came back that the child's own program did not write."""
-
-
-class ChildError(ChildFailed):
-    """The child answered with an error; `kind` is its kind, the text the traceback."""
-
-    def __init__(self, kind: str, text: str) -> None:
-        """Take the kind and the text."""
-        super().__init__(text)
-        self.kind = kind
+Need = Callable[[dict[str, Any]], tuple[dict[str, Any], tuple[int, ...]]]
+"""Answers what a child asks for in the middle of a command: a message, and descriptors to send,
+which are closed here."""
 
 
 def signal_name(number: int) -> str:
@@ -63,95 +50,74 @@ def signal_name(number: int) -> str:
 class ChildSettings:
     """What a child is started with."""
 
+    kind: Literal["launcher", "torch", "build"]
+    """launcher: no PyTorch in it. torch: modules and references. build: compilers."""
     device: str
     """cpu or cuda."""
-    folder: Path
-    """Private folder, which must exist."""
     tf32: bool = False
     """Whether PyTorch may use TF32."""
     threads: int = 1
     """Threads of PyTorch."""
+    processes: bool = False
+    """Whether it may start programs, which a build may in any case."""
+    host_memory: int = 24 << 30
+    """Bytes of memory that it may take; beyond that it is killed."""
     environment: dict[str, str] = field(default_factory=dict)
     """Further environment variables."""
-
-
-def _has_shape(do: str, answer: dict[str, Any]) -> bool:
-    """Whether an answer has the shape that the child's program gives it."""
-    if "error" in answer:
-        return isinstance(answer["error"], dict)
-    match do:
-        case "run":
-            lists = [answer.get(k) for k in ("results", "mutated", "notes")]
-            return all(isinstance(x, list) for x in lists) and all(
-                isinstance(said, dict) for said in answer["results"]
-            )
-        case "profile":
-            kernels = answer.get("kernels")
-            return isinstance(kernels, list) and all(
-                isinstance(k, list) and len(k) == 2 and isinstance(k[1], float | int)
-                for k in kernels
-            )
-    return True
+    without: tuple[str, ...] = ()
+    """Layers of isolation to leave out (namespaces, landlock, seccomp); tests ask for it."""
 
 
 class Child:
-    """One child process. Use it as a context manager: leaving kills the whole process group."""
+    """One child process. Use it as a context manager: leaving kills all of its processes."""
 
     def __init__(self, settings: ChildSettings, timeout: float = 180.0) -> None:
-        """Start the child, and wait until it has imported PyTorch. Raises ChildFailed."""
-        self.folder = settings.folder
+        """Start the child, and wait until its host is ready. Raises ChildFailed."""
+        self.needs: Need | None = None
         self._head, self._tail = bytearray(), bytearray()
         self._pending = b""
-        command_read, self._commands = os.pipe()
-        self._replies, reply_write = os.pipe()
-        nonce = secrets.token_hex(8)
-        plain = {
-            "device": settings.device,
-            "commands": command_read,
-            "replies": reply_write,
-            "nonce": nonce,
-            "threads": settings.threads,
-            "tf32": settings.tf32,
-            "torch_seed": secrets.randbits(62),
-            "paths": library_paths(),
-        }
-        threads = {"OMP_NUM_THREADS": str(settings.threads)}
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", CHILD, json.dumps(plain)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            cwd=settings.folder,
-            env=child_environment(settings.folder, {**threads, **settings.environment}),
-            pass_fds=(command_read, reply_write),
-            start_new_session=True,
-        )
-        os.close(command_read)
-        os.close(reply_write)
+        self._home = Path(tempfile.mkdtemp(prefix="concur-home-"))
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._process = self._start(settings, theirs)
+        theirs.close()
         self._drain = threading.Thread(target=self._drain_log, daemon=True)
         self._drain.start()
+        self._watch = Watch(self._process.pid, settings.host_memory)
         try:
-            self.layers: list[str] = list(self._answer(nonce, timeout)["layers"])
+            nonce = secrets.token_hex(8)
+            self._hand_over(settings, nonce)
+            answer = self._answer(nonce, time.monotonic() + timeout, timeout)
+            _raise_error(answer)
+            self.layers = [str(layer) for layer in answer.get("layers", [])]
+            self.pid = descendant(self._process.pid)
         except ChildFailed:
             self.close()
             raise
 
-    def ask(self, do: str, timeout: float, **job: Any) -> dict[str, Any]:
-        """Send a command and return the answer. Raises ChildFailed; the child is dead after all of
-        them but ChildError."""
+    def ask(
+        self, do: str, timeout: float, *, descriptors: tuple[int, ...] = (), **job: Any
+    ) -> dict[str, Any]:
+        """Send a command and return the answer, with `wall_us` on the judge's clock.
+
+        Raises ChildFailed; the child is dead after all of them but ChildError.
+        """
         nonce = secrets.token_hex(8)
         line = json.dumps({"do": do, "nonce": nonce, **job}).encode() + b"\n"
+        deadline = time.monotonic() + timeout
+        begin = time.perf_counter()
         try:
-            self._send(line)
+            self._send(line, descriptors)
         except OSError:
             raise self._death() from None
-        answer = self._answer(nonce, timeout)
+        answer = self._answer(nonce, deadline, timeout)
+        while "need" in answer and self.needs is not None:
+            self._grant(answer)
+            answer = self._answer(nonce, deadline, timeout)
+        answer["wall_us"] = (time.perf_counter() - begin) * 1e6
         if not _has_shape(do, answer):
             self.close()
             raise ChildForged("an answer reached the judge that its own program does not give")
-        error = answer.get("error")
-        if isinstance(error, dict):
-            raise ChildError(str(error.get("kind")), str(error.get("text"))[-16_000:])
+        _raise_error(answer)
         return answer
 
     def log(self) -> str:
@@ -159,19 +125,22 @@ class Child:
         cut = b"\n...\n" if len(self._tail) >= _LOG_TAIL else b""
         return (bytes(self._head) + cut + bytes(self._tail)).decode("utf-8", "replace")
 
+    def mapped_files(self) -> list[str]:
+        """Return the paths of all files that are mapped into the child, by the kernel's account."""
+        return mapped_files(self.pid)
+
     def close(self) -> None:
         """Kill the child and what is left of its process group. May be called again."""
-        if self._commands < 0:
+        if self._socket.fileno() < 0:
             return
+        self._watch.stop()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        for descriptor in (self._commands, self._replies):
-            with contextlib.suppress(OSError):
-                os.close(descriptor)
-        self._commands = self._replies = -1
+        self._socket.close()
         # A process that left the group may hold the pipe open: the log is not waited for longer.
         self._drain.join(timeout=2.0)
+        shutil.rmtree(self._home, ignore_errors=True)
 
     def __enter__(self) -> "Child":
         """Return the child itself."""
@@ -181,12 +150,52 @@ class Child:
         """Kill it."""
         self.close()
 
-    def _send(self, line: bytes) -> None:
-        while line:
-            line = line[os.write(self._commands, line) :]
+    def _start(self, settings: ChildSettings, theirs: socket.socket) -> subprocess.Popen[bytes]:
+        threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(settings.threads))
+        return subprocess.Popen(
+            [sys.executable, "-I", "-c", BOOT, str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            cwd=self._home,
+            env=child_environment(self._home, {**threads, **settings.environment}),
+            pass_fds=(theirs.fileno(),),
+            start_new_session=True,
+        )
 
-    def _answer(self, nonce: str, timeout: float) -> dict[str, Any]:
-        line = self._line(time.monotonic() + timeout, timeout)
+    def _hand_over(self, settings: ChildSettings, nonce: str) -> None:
+        touch = plan(settings.kind, self._home, processes=settings.processes)
+        plain = {
+            "kind": settings.kind,
+            "device": settings.device,
+            "nonce": nonce,
+            "threads": settings.threads,
+            "tf32": settings.tf32,
+            "torch_seed": secrets.randbits(62),
+            "paths": library_paths() if settings.kind != "launcher" else [],
+            "plan": touch | {"without": list(settings.without)},
+        }
+        payload = json.dumps({"sources": SOURCES, "settings": plain}).encode()
+        with contextlib.suppress(OSError):  # a child that died at once is told by its answer
+            self._socket.sendall(len(payload).to_bytes(8, "little") + payload)
+
+    def _send(self, line: bytes, descriptors: tuple[int, ...]) -> None:
+        sent = socket.send_fds(self._socket, [line], descriptors) if descriptors else 0
+        self._socket.sendall(line[sent:])
+
+    def _grant(self, asked: dict[str, Any]) -> None:
+        assert self.needs is not None
+        message, descriptors = self.needs(asked)
+        try:
+            self._send(json.dumps(message).encode() + b"\n", descriptors)
+        except OSError:
+            raise self._death() from None
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+
+    def _answer(self, nonce: str, deadline: float, timeout: float) -> dict[str, Any]:
+        line = self._line(deadline, timeout)
         try:
             answer = json.loads(line)
         except (ValueError, RecursionError):
@@ -199,11 +208,14 @@ class Child:
     def _line(self, deadline: float, timeout: float) -> bytes:
         while b"\n" not in self._pending:
             left = deadline - time.monotonic()
-            ready, _, _ = select.select([self._replies], [], [], max(0.0, left))
+            ready, _, _ = select.select([self._socket], [], [], max(0.0, left))
             if not ready:
                 self.close()
                 raise ChildTimeout(f"no answer within {timeout:g} s")
-            data = os.read(self._replies, 1 << 16)
+            try:
+                data = self._socket.recv(1 << 16)  # descriptors that come along are dropped
+            except OSError:
+                data = b""
             if not data:
                 raise self._death()
             self._pending += data
@@ -213,13 +225,19 @@ class Child:
         line, _, self._pending = self._pending.partition(b"\n")
         return line
 
-    def _death(self) -> ChildDied:
+    def _death(self) -> ChildFailed:
         try:
             code = self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             self.close()
-            return ChildDied("closed its pipe to the judge")
+            return ChildDied("closed its connection to the judge")
+        greed = self._watch.found
         self.close()
+        if greed is not None:
+            return ChildGreedy(*greed)
+        if code > 128:
+            # The first process of a namespace cannot end by a signal of its own: it tells it so.
+            code = 128 - code
         if code < 0:
             return ChildDied(f"was killed by {signal_name(-code)}", killed=-code == signal.SIGKILL)
         return ChildDied(f"ended by itself with exit code {code}")
@@ -239,3 +257,28 @@ class Child:
             room = _LOG_HEAD - len(self._head)
             self._head += data[: max(0, room)]
             self._tail = (self._tail + data[max(0, room) :])[-_LOG_TAIL:]
+
+
+def _has_shape(do: str, answer: dict[str, Any]) -> bool:
+    """Whether an answer has the shape that the child's program gives it."""
+    if "error" in answer:
+        return isinstance(answer["error"], dict)
+    match do:
+        case "call":
+            lists = [answer.get(k) for k in ("results", "notes")]
+            return all(isinstance(x, list) for x in lists) and all(
+                isinstance(said, dict) for said in answer["results"]
+            )
+        case "profile":
+            kernels = answer.get("kernels")
+            return isinstance(kernels, list) and all(
+                isinstance(k, list) and len(k) == 2 and isinstance(k[1], float | int)
+                for k in kernels
+            )
+    return True
+
+
+def _raise_error(answer: dict[str, Any]) -> None:
+    error = answer.get("error")
+    if isinstance(error, dict):
+        raise ChildError(str(error.get("kind")), str(error.get("text"))[-16_000:])

@@ -1,0 +1,285 @@
+"""One call of foreign code: memory laid out and filled, the call, and what it left behind.
+
+Everything that decides is done here, on the judge's side: inputs are written and compared again
+afterwards, results are poisoned before and read from their shadow copies, and the gaps between all
+of them show what was written outside.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import torch
+
+from concur.schemas.expressions import evaluate_shape
+from concur.schemas.signature import axes
+from concur.schemas.task import Task
+from concur.validators.abi import SIZES, attribute_values
+from concur.validators.arena import Arena
+from concur.validators.draw import Case
+from concur.validators.environment import Device
+from concur.validators.process import Child
+
+GAP = 1 << 16
+"""Bytes between two tensors, at the least: what is written there is seen."""
+
+_ALIGNMENT = 512
+_SHIFTS = 64
+_POISON = 0xFF
+_MAP_S = 60.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be called, and with what."""
+
+    task: Task
+    """The task."""
+    case: Case
+    """The case: sizes and attributes."""
+    tensors: dict[str, torch.Tensor]
+    """Every argument by name, contiguous, on the judge's device."""
+    slot: str
+    """Slot of the child that holds the code."""
+    mode: Literal["native", "float64"] = "native"
+    """float64: the child widens floating arguments, floating results are float64."""
+    layout: int = 0
+    """Seed of the memory layout: another value gives other addresses."""
+    guard: int = _POISON
+    """Byte in all gaps, and in results of integers before the call; 255 is NaN to floats."""
+    timed: bool = False
+    """Whether to flush the L2 cache and to measure with events (CUDA)."""
+    parameters: Literal["set", "keep"] = "set"
+    """keep: a module's weights stay as they are."""
+    hold: bool = False
+    """Whether the child keeps the result tensors for `recopy`."""
+
+
+@dataclass(frozen=True)
+class Called:
+    """What a call left behind."""
+
+    results: list[torch.Tensor]
+    """The judge's own copies, in declared shape and type (float64 for floats in that mode)."""
+    answer: dict[str, Any]
+    """What the child said: hearsay."""
+    mutated: list[str]
+    """Arguments whose bytes have changed."""
+    overwritten: list[str]
+    """What was written outside, in words."""
+    wall_us: float
+    """Microseconds on the judge's clock from the command to the answer."""
+    us: float | None
+    """Microseconds between the child's events, for a timed call."""
+
+
+@dataclass
+class Place:
+    """Where a tensor lies in the arena."""
+
+    name: str
+    """Name of the argument or result."""
+    dtype: str
+    """Element type, by its name in PyTorch."""
+    shape: tuple[int, ...]
+    """Shape."""
+    size: int
+    """Bytes."""
+    role: str
+    """input, parameter, result or shadow."""
+    offset: int = field(default=-1)
+    """First byte in the arena."""
+
+    def told(self) -> dict[str, Any]:
+        """Return what the child is told."""
+        return {
+            "name": self.name,
+            "role": self.role,
+            "dtype": self.dtype,
+            "shape": list(self.shape),
+            "offset": self.offset,
+            "bytes": self.size,
+        }
+
+
+class Line:
+    """A child and the memory that it shares with the judge."""
+
+    def __init__(self, child: Child, device: Device) -> None:
+        """Take a running child."""
+        self.child, self.device = child, device
+        self._arena: Arena | None = None
+        self._places: list[Place] = []
+
+    def call(self, request: Request, timeout: float) -> Called:
+        """Call once. Raises ChildFailed."""
+        places = list(_places(request))
+        arena = self._lay_out(places, request.layout)
+        self._write(arena, places, request)
+        job = _job(request, places)
+        self._settle()
+        answer = self.child.ask("call", timeout, **job)
+        called = self._collect(arena, places, request, answer)
+        self._places = places
+        return called
+
+    def recopy(self, timeout: float) -> list[torch.Tensor]:
+        """Return held results of the last call with `hold` once more. Raises ChildFailed."""
+        arena = self._arena
+        assert arena is not None
+        shadows = [p for p in self._places if p.role == "shadow"]
+        for place in shadows:
+            arena.memory[place.offset : place.offset + place.size].fill_(_POISON)
+        self._settle()
+        self.child.ask("recopy", timeout, results=_results(self._places))
+        return [_read(arena, place) for place in shadows]
+
+    def scribble(self, byte: int) -> None:
+        """Overwrite the arguments of the last call, as their owner may at any time."""
+        assert self._arena is not None
+        for place in self._places:
+            if place.role == "input":
+                end = place.offset + place.size
+                self._arena.memory[place.offset : end].fill_(byte)
+        self._settle()
+
+    def close(self) -> None:
+        """Kill the child and give the memory back. May be called again."""
+        self.child.close()
+        if self._arena is not None:
+            self._arena.close()
+            self._arena = None
+
+    def _lay_out(self, places: list[Place], layout: int) -> Arena:
+        """Give every place an offset at random, with gaps; make the arena larger if need be."""
+        order = random.Random(layout)
+        shuffled = places[:]
+        order.shuffle(shuffled)
+        offset = 0
+        for place in shuffled:
+            offset += GAP + order.randrange(_SHIFTS) * _ALIGNMENT
+            place.offset = offset = -(-offset // _ALIGNMENT) * _ALIGNMENT
+            offset += place.size
+        slack = (_SHIFTS * _ALIGNMENT + _ALIGNMENT) * len(places)
+        needed = sum(p.size + GAP for p in places) + slack + GAP
+        if self._arena is None or self._arena.size < needed:
+            if self._arena is not None:
+                self._arena.close()
+            self._arena = Arena(self.device, needed)
+            descriptors = (self._arena.descriptor,)
+            size = self._arena.size
+            self.child.ask("arena", _MAP_S, descriptors=descriptors, size=size)
+        return self._arena
+
+    def _write(self, arena: Arena, places: list[Place], request: Request) -> None:
+        for begin, end, _ in _gaps(arena, places):
+            arena.memory[begin:end].fill_(request.guard)
+        for place in places:
+            target = arena.memory[place.offset : place.offset + place.size]
+            if place.role in ("result", "shadow"):
+                floating = place.dtype in ("float16", "bfloat16", "float32", "float64")
+                target.fill_(_POISON if floating else request.guard)
+            else:
+                target.copy_(_bytes_of(request.tensors[place.name]))
+
+    def _settle(self) -> None:
+        if self.device == "cuda":
+            torch.cuda.synchronize()
+
+    def _collect(
+        self, arena: Arena, places: list[Place], request: Request, answer: dict[str, Any]
+    ) -> Called:
+        results = [_read(arena, place) for place in places if place.role == "shadow"]
+        mutated = [
+            p.name
+            for p in places
+            if p.role in ("input", "parameter")
+            and not torch.equal(
+                arena.memory[p.offset : p.offset + p.size], _bytes_of(request.tensors[p.name])
+            )
+        ]
+        spent = answer.get("us")
+        return Called(
+            results=results,
+            answer=answer,
+            mutated=mutated,
+            overwritten=_overwritten(arena, places, request.guard),
+            wall_us=float(answer["wall_us"]),
+            us=float(spent) if isinstance(spent, float | int) else None,
+        )
+
+
+def _places(request: Request) -> Iterator[Place]:
+    sizes = request.case.sizes
+    for argument in request.task.arguments:
+        tensor = request.tensors[argument.name]
+        size = tensor.numel() * tensor.element_size()
+        yield Place(argument.name, argument.dtype.value, tuple(tensor.shape), size, argument.role)
+    for result in request.task.results:
+        shape = evaluate_shape(result.shape, sizes)
+        elements = 1
+        for length in shape:
+            elements *= length
+        wide = request.mode == "float64" and result.dtype.is_floating
+        size = elements * (8 if wide else SIZES[result.dtype])
+        dtype = "float64" if wide else result.dtype.value
+        yield Place(result.name, dtype, shape, size, "result")
+        yield Place(result.name, dtype, shape, size, "shadow")
+
+
+def _job(request: Request, places: list[Place]) -> dict[str, Any]:
+    task, case = request.task, request.case
+    attributes = attribute_values(task, case.workload)
+    values: dict[str, int | float] = {**case.sizes, **attributes}
+    constructor = [values[name] for name in task.constructor]
+    return {
+        "slot": request.slot,
+        "mode": request.mode,
+        "model": f"{case.workload.name}/{constructor}",
+        "scalars": [*(case.sizes[a] for a in axes(task)), *attributes.values()],
+        "keywords": values,
+        "constructor": constructor,
+        "extra": [v for n, v in attributes.items() if n not in task.constructor],
+        "args": [p.told() for p in places if p.role in ("input", "parameter")],
+        "results": _results(places),
+        "parameters": request.parameters,
+        "hold": request.hold,
+        "timed": request.timed,
+    }
+
+
+def _results(places: list[Place]) -> list[dict[str, Any]]:
+    shadows = {p.name: p.offset for p in places if p.role == "shadow"}
+    return [p.told() | {"shadow": shadows[p.name]} for p in places if p.role == "result"]
+
+
+def _read(arena: Arena, place: Place) -> torch.Tensor:
+    data = arena.memory[place.offset : place.offset + place.size].clone()
+    if place.dtype == "bool":
+        # Any other byte than 0 and 1 would be an undefined bool; it reads as a wrong value here.
+        return data.reshape(place.shape)
+    return data.view(getattr(torch, place.dtype)).reshape(place.shape)
+
+
+def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(-1).view(torch.uint8)
+
+
+def _gaps(arena: Arena, places: list[Place]) -> Iterator[tuple[int, int, tuple[str, str]]]:
+    """Yield begin and end of each gap, and the names of what lies before and behind it."""
+    begin, before = 0, ""
+    for place in sorted(places, key=lambda p: p.offset):
+        yield begin, place.offset, (before, place.name)
+        begin, before = place.offset + place.size, place.name
+    yield begin, min(arena.size, begin + GAP), (before, "")
+
+
+def _overwritten(arena: Arena, places: list[Place], guard: int) -> list[str]:
+    found = []
+    for begin, end, (before, behind) in _gaps(arena, places):
+        changed = int((arena.memory[begin:end] != guard).sum())
+        if changed:
+            where = f"behind {before}" if before else f"before {behind}"
+            found.append(f"{changed} bytes {where}")
+    return found
