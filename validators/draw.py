@@ -50,13 +50,19 @@ def derive(run_seed: int, *labels: str) -> int:
 
 def draw(task: Task, case: Case, device: Device) -> dict[str, torch.Tensor]:
     """Return every argument of a case by name, contiguous, in its declared type and shape."""
-    drawn = {}
-    for position, argument in enumerate(task.arguments):
-        seed = case.seed if argument.role == "input" else case.parameter_seed
-        generator = torch.Generator(device=device)
-        generator.manual_seed(derive(seed, str(position)))
-        drawn[argument.name] = draw_argument(argument, case, generator)
-    return drawn
+    return {
+        argument.name: draw_named(task, case, argument.name, device) for argument in task.arguments
+    }
+
+
+def draw_named(task: Task, case: Case, name: str, device: Device) -> torch.Tensor:
+    """Return one argument of a case, with the same values as `draw` gives it."""
+    position = [argument.name for argument in task.arguments].index(name)
+    argument = task.arguments[position]
+    seed = case.seed if argument.role == "input" else case.parameter_seed
+    generator = torch.Generator(device=device)
+    generator.manual_seed(derive(seed, str(position)))
+    return draw_argument(argument, case, generator)
 
 
 def release(device: Device) -> None:

@@ -1,27 +1,50 @@
 """How far a floating result may be from the float64 oracle.
 
-An element y passes when |y - o| <= rtol * (|o| + rms(o)), with o the oracle's element. The rms is
-there because cancellation makes the error of an element relative to the terms it is made of, whose
-size the rms of the result stands for; a purely relative bound would refuse right kernels near zero.
+An element y passes when |y - o| <= rtol * (|o| + rms(o)) + floor, with o the oracle's element (see
+`concur.validators.compare`). The rms is there because cancellation makes the error of an element
+relative to the terms it is made of, whose size the rms of the result stands for; a purely relative
+bound would refuse right kernels near zero. Integers and booleans must be equal.
 
-rtol = min(CEILING, max(4 * min(e_ref, cap), floor)), where
+rtol = min(CEILING, max(4 * min(e_ref, cap), 8 * eps * sqrt(K) + rounding + allowed)), where
 
-* floor = 8 * eps_acc * sqrt(K) + rounding. A sum of K terms in precision eps has an error of at
-  most about K * eps; for rounding errors that are independent and of mean zero it is of order
-  sqrt(K) * eps with high probability (Higham and Mary, A new approach to probabilistic rounding
-  error analysis, 2019). 8 leaves room for another order of the same operations and a few more of
-  them. eps_acc is that of float32: half-precision inputs are accumulated in float32 everywhere.
-  `rounding` is two spacings of the result's own type where that is a half type: one for the result
+* 8 * eps * sqrt(K), with eps = 2**-23, twice the unit roundoff u of float32: half types are
+  accumulated in float32 everywhere. Each partial sum s_k of K terms is rounded with an error of at
+  most u * |s_k|. Such errors behave as if independent and of mean zero (Higham and Mary, "A new
+  approach to probabilistic rounding error analysis", SIAM J. Sci. Comput. 41(5), 2019, theorem 2.4:
+  lambda * sqrt(K) * u replaces K * u but for a probability of about 2 * K * exp(-lambda**2 / 2)).
+  For terms of mean zero and deviation t, |s_k| is about t * sqrt(k) and the error about
+  u * t * K / sqrt(2) = u * sqrt(K / 2) * rms(o); for terms of one sign about
+  u * sqrt(K / 3) * |o|. Both have the form of the bound. Roundings are uniform, which takes another
+  factor of two away, and the largest of 10**9 elements lies 6.5 deviations out: an honest sum one
+  after the other needs about 1 * eps * sqrt(K), blocked ones and trees far less. 8 leaves room for
+  several such steps in a row.
+* `rounding` is two spacings of the result's own type where that is a half type: one for the result
   and one for an intermediate that is stored in it. With the eps of a half type under the root
   instead, a product over K = 4096 would accept everything.
-* a precision that the task allows rounds each operand once; its errors average out against the
-  result's own growth, so that it adds 8 of its unit roundoffs and no sqrt(K).
+* `allowed`: a precision that the task allows rounds each operand once; these errors average out as
+  the result grows, so that 8 of its unit roundoffs are added and no sqrt(K).
 * e_ref is the largest error of the reference in its own type by the same measure: what good code
-  in this precision makes on these very inputs. 4 leaves room for another algorithm.
-* cap = 256 * eps_acc * sqrt(K) + 2 * rounding keeps a bad reference from excusing bad kernels;
-  CEILING does so for very long sums.
+  in this precision makes on these very inputs. 4 leaves room for another algorithm. It is the
+  largest and no quantile: an ill-conditioned element hits every right solution as it hits the
+  reference, and a quantile would refuse them.
+* cap = 256 * eps * sqrt(K) + 2 * rounding keeps one outlier of a bad reference from excusing bad
+  kernels: no reference widens the bound beyond 4 * cap. CEILING does so for very long sums.
 
-Integers and booleans must be equal.
+Scaled inputs. Probes multiply inputs by powers of two, which rounds nothing. A computation that is
+homogeneous of degree d multiplies y, o and rms(o) by the d-th power, so that the measure stays as
+it is; for any other, e_ref is measured on the scaled inputs. Where the reference then needs more
+than a quarter of the bound, the inputs say nothing about a solution, and the probe is left out.
+
+Tiny results. The bound is relative to the size of the result, whatever that is: as the largest
+|o| is at least rms(o), zeros are off by a half or more in this measure, and never pass. `floor`, a
+few denormals (`compare.absolute_floor`), is all that is granted for underflow.
+
+What the bound cannot tell apart. Leaving out one of K terms of mean zero changes an element by
+about rms(o) / sqrt(K), which float32 shows up to K of about 10**6. With terms of one sign it is
+o / K: seen below K = 6500 in float32, below K = 32 in bfloat16. TF32 for float32 makes errors of up
+to 10**-3 in this measure: seen up to K of about 10**6, but not where the reference itself is as bad
+(e_ref above 2**-12), nor float16 and bfloat16 sums of few terms in results of the same type. Zeros
+and ones show left-out terms exactly (`concur.validators.probes`).
 """
 
 import math
