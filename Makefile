@@ -20,7 +20,7 @@ PIP = @echo "Installing into .venv: $(patsubst .%,%,$(@F)) (minutes the first ti
 RUN := $(BIN)/python -P -m
 HAS_GPU := command -v nvidia-smi >/dev/null 2>&1 && nvidia-smi -L 2>/dev/null | grep -q '^GPU'
 
-.PHONY: dataset test test-all test-gpu check schemas card wheel clean
+.PHONY: dataset test test-all test-gpu check schemas docs card wheel clean
 .DEFAULT_GOAL := dataset
 
 dataset: .venv/.light
@@ -58,6 +58,9 @@ check: .venv/.dev
 
 schemas: .venv/.light
 	$(RUN) concur.schemas.jsonschema
+
+docs: .venv/.light
+	$(RUN) concur.validators.rules_page
 
 card: .venv/.light
 	$(BIN)/concur build --out $(OUT)

@@ -1,61 +1,32 @@
 """The judge's rules, by id; their version is in `concur.schemas.rules`, where rows find it too."""
 
-RULES: dict[str, str] = {
-    "abi.task": "The solution belongs to the task.",
-    "abi.device": "The solution needs a device that this machine has not got.",
-    "screen.launcher": "The entry file holds the launcher, or `ModelNew`, that the contract names.",
-    "screen.flag": "Compiler flags are on the allow-list.",
-    "screen.files": "A launcher is one self-contained entry file with headers beside it.",
-    "compile.failed": "The compiler accepts the source.",
-    "compile.timeout": "Compiling ends within its time limit.",
-    "compile.tool": "The compiler is there and works.",
-    "load.failed": "The compiled solution can be loaded.",
-    "run.failed": "A call ends without an error.",
-    "run.died": "The process outlives a call.",
-    "run.timeout": "A call ends within its time limit.",
-    "run.memory": "Enough device memory was free.",
-    "run.forged": "Nothing but the judge's own program answers the judge.",
-    "memory.out-of-bounds": "Nothing outside a result's memory is written to.",
-    "input.mutated": "Inputs are not written to.",
-    "structure.results": "Results come in the declared number and kind.",
-    "structure.parameters": "Parameters have the names and shapes that the task declares.",
-    "structure.alias": "A result does not share memory with an input.",
-    "shape.result": "A result has the declared shape.",
-    "dtype.result": "A result has the declared element type.",
-    "values.finite": "Results are finite where the oracle is.",
-    "values.tolerance": "Floating results are within the tolerance of the oracle.",
-    "values.exact": "Integer and boolean results equal the oracle.",
-    "values.repeat": "The same call gives right results again after other calls.",
-    "values.timed": "Results of timed calls are right too.",
-    "work.library": "The device time is not spent in kernels of libraries.",
-    "work.unknown": "The device time could be attributed to kernels.",
-    "timing.failed": "Timing ends without an error.",
-    "device.unhealthy": "The device still computes after a failed candidate.",
-    "judge.failed": "The judge itself works.",
-    "task.reference": "The reference runs and returns what the task declares.",
-    "task.oracle": "The oracle runs in float64 and returns what the task declares.",
-    "task.disagree": "Program and oracle agree in float64.",
-    "task.inaccurate": "The reference is accurate enough in its own type to calibrate a tolerance.",
-    "admission.repeatable": "The same inputs give the same oracle results.",
-    "admission.finite": "Oracle results are finite.",
-    "admission.constant": "Oracle results are not constant.",
-    "admission.copy": "Oracle results are not a copy of an input.",
-    "admission.seeds": "Fresh inputs give other results.",
-    "admission.influence": "Every input and parameter changes some result.",
-    "admission.trivial": "Results of zeros, constants and copied inputs are refused.",
-    "admission.agreement": "Program and oracle agree in float64 on every workload.",
-    "admission.native": "The reference runs in the declared types, within the tolerance.",
-    "admission.time": "One call takes long enough to be timed.",
-    "check.sizes": "Workloads take no more memory than a judge can be asked for.",
-    "check.python": "Python sources parse.",
-    "check.reference": "reference.py defines `class Model` with a forward.",
-    "check.oracle": "oracle.py defines `oracle` and takes further keywords.",
-    "check.random": "Reference and oracle draw no random numbers.",
-    "check.launcher": "The entry file defines the launcher of its contract.",
-    "check.symbols": "Declared symbols occur in the mathematics.",
-    "check.operations": "Declared operations occur in the sources.",
-    "check.license": "Licences are SPDX ids that are known here.",
-    "check.reasoning": "Reasoning says why this mapping was chosen.",
-    "check.leak": "Texts hold no paths of a machine, addresses or tokens.",
+from concur.validators.rule import Rule
+from concur.validators.rules_candidate import RULES as _CANDIDATE
+from concur.validators.rules_measured import RULES as _MEASURED
+from concur.validators.rules_task import RULES as _TASK
+
+GATES: dict[str, str] = {
+    "check": "Checks of a sample's texts. Nothing is run, and no GPU is needed.",
+    "admission": "Admission of a task, before any solution is judged on it.",
+    "schema": "Whether the solution can be judged here at all.",
+    "screens": "What the source text alone shows. Rules without a status give hints and never"
+    " decide.",
+    "compile": "Building a library from the sources.",
+    "load": "Starting an isolated process that loads the library.",
+    "calls": "What holds for every call, whichever gate makes it.",
+    "workloads": "Comparing results with the oracle, for fresh inputs on every workload.",
+    "repeat-call": "Calling again after other inputs.",
+    "probes": "Inputs that tell right solutions from nearly right ones.",
+    "timing": "Measuring time beside the baselines.",
+    "own-work": "Whose kernels took the time.",
+    "ghost": "Emptying the own kernels (level audit).",
+    "sanitizer": "Running under compute-sanitizer (level audit, and a sample of others).",
+    "recompile": "Building anew from the published sources (level audit).",
+    "judge": "The judge itself and its machine.",
 }
-"""What each rule demands, in a sentence."""
+"""What happens at each gate, in order."""
+
+RULES: dict[str, Rule] = {rule.id: rule for rule in (*_TASK, *_CANDIDATE, *_MEASURED)}
+"""Every rule."""
+
+__all__ = ["GATES", "RULES", "Rule"]
