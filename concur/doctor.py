@@ -12,16 +12,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from concur import tokens
 from concur.errors import MissingDependency
 from concur.validate import INSTALL_JUDGE
-from concur.validators.process import Child, ChildFailed, ChildSettings
+from concur.validators.failures import ChildFailed
+from concur.validators.isolation import ESSENTIAL
+from concur.validators.process import Child, ChildSettings
 
 MINIMUM_PYTHON = (3, 11)
-NETWORK_LAYER = "user and network namespace"
-"""The layer without which a solution can reach the network."""
 _FREE_GB = 10
 _TOOL_TIMEOUT_S = 30
 
@@ -112,21 +111,19 @@ def _isolation() -> Examined:
     """Start the judge's child as for a solution, and tell which layers it got."""
     subject = "isolation"
     try:
-        with (
-            TemporaryDirectory(prefix="concur-doctor-") as folder,
-            Child(ChildSettings("cpu", Path(folder))) as child,
-        ):
+        with Child(ChildSettings("launcher", "cpu")) as child:
             layers = child.layers
     except ChildFailed as error:
         return Examined(subject, False, f"no solution can be run: {error}", INSTALL_JUDGE)
     detail = ", ".join(layers)
-    if NETWORK_LAYER in layers:
+    missing = [layer for layer in ESSENTIAL if layer not in layers]
+    if not missing:
         return Examined(subject, True, detail)
     return Examined(
         subject,
         False,
-        f"{detail}; solutions can reach the network",
-        "allow unprivileged user namespaces, or judge where there is no network",
+        f"{detail}; not offered here: {', '.join(missing)}",
+        "allow unprivileged user namespaces; or, for solutions you trust, judge with --trust",
     )
 
 

@@ -33,6 +33,10 @@ class ValidateOptions:
 
     gpu: GpuMode = "auto"
     """auto: judge CUDA where there is a GPU. require: JudgeError without one. never: CPU only."""
+    level: Literal["quick", "full", "audit"] = "full"
+    """How thorough the judge is; quick can only reject."""
+    trust: bool = False
+    """Whether to run solutions where the machine cannot keep them apart or off the network."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +91,8 @@ class SampleReport:
 @dataclass(frozen=True)
 class _Machine:
     has_torch: bool
-    devices: tuple[Device, ...] = field(default=())
+    devices: tuple[Device, ...] = ()
+    options: ValidateOptions = field(default_factory=ValidateOptions)
 
 
 def validate(paths: Iterable[Path], options: ValidateOptions) -> Iterator[SampleReport]:
@@ -96,14 +101,15 @@ def validate(paths: Iterable[Path], options: ValidateOptions) -> Iterator[Sample
     Raises JudgeError when `gpu` is `require` and there is none, MissingDependency when it is and
     PyTorch is missing. Never raises for a bad sample.
     """
-    machine = _machine(options.gpu)
+    machine = _machine(options)
     for path in paths:
         for found in find_samples(path):
             for read in read_samples(found):
                 yield _validate_one(read, machine)
 
 
-def _machine(gpu: GpuMode) -> _Machine:
+def _machine(options: ValidateOptions) -> _Machine:
+    gpu = options.gpu
     has_torch = importlib.util.find_spec("torch") is not None
     if gpu == "require" and not has_torch:
         raise MissingDependency(f"judging on a GPU needs PyTorch: {INSTALL_JUDGE}")
@@ -115,7 +121,8 @@ def _machine(gpu: GpuMode) -> _Machine:
         )
     if not has_torch:
         return _Machine(has_torch=False)
-    return _Machine(has_torch=True, devices=("cpu", "cuda") if has_gpu else ("cpu",))
+    devices: tuple[Device, ...] = ("cpu", "cuda") if has_gpu else ("cpu",)
+    return _Machine(True, devices, options)
 
 
 def _validate_one(read: SampleRead, machine: _Machine) -> SampleReport:
@@ -131,7 +138,7 @@ def _validate_one(read: SampleRead, machine: _Machine) -> SampleReport:
     report = _with_pending(report, read.sample, machine)
     try:
         for device in machine.devices:
-            report = _judge_on(device, read.sample, report)
+            report = _judge_on(device, read.sample, report, machine.options)
             if report.outcome is Outcome.REJECTED:
                 break
     except JudgeError as error:
@@ -139,7 +146,9 @@ def _validate_one(read: SampleRead, machine: _Machine) -> SampleReport:
     return report
 
 
-def _judge_on(device: Device, sample: Sample, report: SampleReport) -> SampleReport:
+def _judge_on(
+    device: Device, sample: Sample, report: SampleReport, wanted: ValidateOptions
+) -> SampleReport:
     # Both import PyTorch's side of the judge, which a light installation has not got.
     from concur.validators.admission import admit
     from concur.validators.judge import JudgeOptions, judge
@@ -149,9 +158,8 @@ def _judge_on(device: Device, sample: Sample, report: SampleReport) -> SampleRep
     if admission.outcome is not Outcome.ACCEPTED:
         return report
     candidates = [c for c in sample.candidates if _device_of(c) == device]
-    verdicts = {
-        v.solution_id: v for v in judge(sample.task, candidates, JudgeOptions(device=device))
-    }
+    options = JudgeOptions(device=device, level=wanted.level, trust=wanted.trust)
+    verdicts = {v.solution_id: v for v in judge(sample.task, candidates, options)}
     judged = [
         Judged(subject, is_attempt, verdicts[solution.id])
         for subject, is_attempt, solution in _subjects(sample)

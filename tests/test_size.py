@@ -10,9 +10,6 @@ ROOT = Path(__file__).parent.parent
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 40
 MAX_PARAMETERS = 6
-# The judge's child runs from this one file beside a solution: what it imported from concur, the
-# solution could replace. So it cannot be split (test_layers.py holds it to that).
-LONG_FILES = {"validators/child.py"}
 # `concur.load` takes keywords of `datasets.load_dataset` under their own names.
 EXCUSED = {"concur/loading.py": {"load has 9 parameters"}}
 NOT_CODE_OF_OURS = ("builders/corpus/", "builders/starter/")

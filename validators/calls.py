@@ -124,6 +124,14 @@ class Line:
         self._places = places
         return called
 
+    def profile(self, request: Request, timeout: float) -> dict[str, Any]:
+        """Call once under the profiler. Returns its answer. Raises ChildFailed."""
+        places = list(_places(request))
+        arena = self._lay_out(places, request.layout)
+        self._write(arena, places, request)
+        self._settle()
+        return self.child.ask("profile", timeout, **_job(request, places))
+
     def recopy(self, timeout: float) -> list[torch.Tensor]:
         """Return held results of the last call with `hold` once more. Raises ChildFailed."""
         arena = self._arena

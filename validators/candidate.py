@@ -1,6 +1,6 @@
-"""The untrusted side: one solution in a child of its own, and what its results show."""
+"""The untrusted side: one solution in a child of its own, and what its calls leave behind."""
 
-from pathlib import Path
+import os
 from typing import Any
 
 import torch
@@ -8,47 +8,53 @@ import torch
 from concur.schemas.expressions import evaluate_shape
 from concur.schemas.solution import Contract, Solution
 from concur.schemas.task import Task
-from concur.schemas.tensors import Result
 from concur.schemas.verdict import Fault, Finding, Status
-from concur.validators.abi import SIZES, scalar_types
+from concur.validators.abi import scalar_types
+from concur.validators.arena import sealed
+from concur.validators.builds import Builder
+from concur.validators.calls import Called, Line, Request
 from concur.validators.compile import compile_solution
-from concur.validators.draw import Case
 from concur.validators.ended import Ended, ended_by, finding
 from concur.validators.environment import architecture
-from concur.validators.isolation import private_folder
-from concur.validators.jobs import GUARD, call_job, count, discard, expect, receive, send, view
-from concur.validators.lock import file_lock
+from concur.validators.failures import ChildFailed
+from concur.validators.ghost import emptied
+from concur.validators.isolation import ESSENTIAL
 from concur.validators.options import JudgeOptions
-from concur.validators.process import Child, ChildFailed, ChildSettings
+from concur.validators.process import Child, ChildSettings
 
 SLOT = "candidate"
 """Slot of the child that holds the solution."""
+
+_MOST_NOTES = 8
+_TENSORS = ("Tensor", "Parameter")
 
 
 class Candidate:
     """A loaded solution. Every method raises Ended when the solution shows a fault."""
 
-    def __init__(
-        self, task: Task, solution: Solution, options: JudgeOptions, folder: Path, guard: int
-    ) -> None:
-        """Take what is needed; `guard` is the secret byte around launchers' buffers."""
+    def __init__(self, task: Task, solution: Solution, options: JudgeOptions) -> None:
+        """Take what is needed; nothing is started yet."""
         self.task, self.solution, self.options = task, solution, options
-        self.folder, self.guard = folder, guard
-        self.library: Path | None = None
+        self.library = b""
+        self.builder = Builder(solution, options.cache, architecture(), options.timeouts.compile)
         self.notes: list[Finding] = []
-        self._child: Child | None = None
-        folder.mkdir(mode=0o700)
+        self._line: Line | None = None
 
     @property
     def is_module(self) -> bool:
-        """Whether it is a Python module, which builds itself while it is loaded."""
+        """Whether it is a Python module, which asks for its builds while it is loaded."""
         return self.solution.contract is Contract.MODEL_NEW
 
     @property
-    def child(self) -> Child:
-        """The running child."""
-        assert self._child is not None
-        return self._child
+    def line(self) -> Line:
+        """The running child and its memory."""
+        assert self._line is not None
+        return self._line
+
+    @property
+    def libraries(self) -> list[bytes]:
+        """The libraries that were built for it."""
+        return self.builder.libraries if self.is_module else [self.library]
 
     def compile(self) -> None:
         """Compile a launcher."""
@@ -61,174 +67,142 @@ class Candidate:
     def load(self) -> list[str]:
         """Start the child and load the solution. Returns the layers of isolation."""
         tf32 = "tf32" in self.task.allowed_precision
-        environment = build_environment(self.solution, self.options) if self.is_module else {}
-        settings = ChildSettings(
-            self.options.device, self.folder, tf32=tf32, environment=environment
-        )
-        self._child = Child(settings)
-        timeout = self.options.timeouts.load
+        kind: Any = "torch" if self.is_module else "launcher"
+        settings = ChildSettings(kind, self.options.device, tf32=tf32)
+        child: Child | None = None
         try:
-            if self.is_module:
-                with file_lock(extension_folder(self.solution, self.options) / ".lock"):
-                    remove_stale_locks(extension_folder(self.solution, self.options))
-                    self.child.ask("load", timeout, **self._module_job())
-            else:
-                job = {"kind": "launcher", "entry": str(self.library), "name": "launch"}
-                types = scalar_types(self.task)
-                self.child.ask("load", timeout, slot=SLOT, module="", types=types, **job)
+            child = Child(settings)
+            self._line = Line(child, self.options.device)
+            self._refuse_open(child)
+            child.needs = self.builder.answer
+            self._load(child)
         except ChildFailed as error:
-            raise ended_by(error, "load.failed", "", self.child.log()) from None
-        return self.child.layers
+            raise ended_by(error, "load.failed", "", child.log() if child else "") from None
+        return child.layers
 
-    def run(
-        self, case: Case, tensors: dict[str, torch.Tensor], *, reuse: bool = False
-    ) -> list[torch.Tensor]:
-        """Return the results of one call, checked for structure, shape, type and side effects.
-
-        `reuse` keeps the memory of the previous call, with new contents.
-        """
-        arguments = send(self.task, tensors, self.folder)
-        targets = expect(self.task, case, self.folder)
-        job = {**call_job(self.task, case), "slot": SLOT, "args": arguments, "results": targets}
+    def call(
+        self, request: Request, *, checked: bool = True, timeout: float | None = None
+    ) -> Called:
+        """Call once. Unless `checked` is off, side effects end the run."""
+        where = request.case.workload.name
         try:
-            answer = self.ask("run", case, guard=self.guard, reuse=reuse, **job)
-            return self._collect(case, answer, targets)
-        finally:
-            discard([*arguments, *targets])
-
-    def ask(self, do: str, case: Case, **job: Any) -> dict[str, Any]:
-        """Send a command about a case. Raises Ended where the child fails."""
-        try:
-            return self.child.ask(do, self.options.timeouts.run, **job)
+            called = self.line.call(request, timeout or self.options.timeouts.run)
         except ChildFailed as error:
-            raise ended_by(error, "run.failed", case.workload.name, self.child.log()) from None
+            raise ended_by(error, "run.failed", where, self.line.child.log()) from None
+        self._note(called, where)
+        if self.is_module:
+            self._check_told(request, called)
+        if checked:
+            refuse_side_effects(called, where)
+        return called
 
-    def results_of(self, case: Case, targets: list[dict[str, Any]]) -> list[torch.Tensor]:
-        """Return result files without guards, as timed calls leave them."""
-        collected = []
-        for result, target in zip(self.task.results, targets, strict=True):
-            data = receive(Path(target["file"]), target["bytes"])
-            if data is None:
-                raise _missing(result, case)
-            collected.append(view(data, result.dtype, evaluate_shape(result.shape, case.sizes)))
-        return collected
+    def recopy(self, where: str) -> list[torch.Tensor]:
+        """Return the results that the last holding call gave, as they are now."""
+        try:
+            return self.line.recopy(self.options.timeouts.run)
+        except ChildFailed as error:
+            raise ended_by(error, "run.failed", where, self.line.child.log()) from None
+
+    def profile(self, request: Request) -> list[tuple[str, float]]:
+        """Return kernels and their microseconds in one call of a module. Raises ChildFailed."""
+        answer = self.line.profile(request, self.options.timeouts.run)
+        return [(str(name), float(spent)) for name, spent in answer["kernels"]]
 
     def close(self) -> None:
         """Kill the child."""
-        if self._child is not None:
-            self._child.close()
+        if self._line is not None:
+            self._line.close()
 
-    def _module_job(self) -> dict[str, Any]:
-        for file in self.solution.files:
-            path = self.folder / "source" / file.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(file.content, encoding="utf-8")
-        entry = self.folder / "source" / self.solution.entry
-        return {
-            "kind": "module",
-            "slot": SLOT,
-            "entry": str(entry),
-            "name": "ModelNew",
-            "module": "model_new",
-        }
-
-    def _collect(
-        self, case: Case, answer: dict[str, Any], targets: list[dict[str, Any]]
-    ) -> list[torch.Tensor]:
-        where = case.workload.name
-        for note in list(answer.get("notes") or [])[:8]:
-            found = finding("structure.parameters", str(note), severity="warning")
-            if found not in self.notes:
-                self.notes.append(found)
+    def emptied(self) -> "Candidate":
+        """Return the same solution with every kernel emptied (see `ghost`)."""
+        twin = Candidate(self.task, self.solution, self.options)
         if self.is_module:
-            self._check_told(case, answer)
-        collected = []
-        for result, target in zip(self.task.results, targets, strict=True):
-            guards = 0 if self.is_module else GUARD
-            data = receive(
-                Path(target["file"]), count(result, case) * SIZES[result.dtype] + 2 * guards
+            twin.builder.transform = emptied
+        else:
+            files = tuple(
+                f.model_copy(update={"content": emptied(f.content)}) for f in self.solution.files
             )
-            if data is None:
-                raise _missing(result, case)
-            if guards:
-                data = self._inside_guards(result, data, where)
-            collected.append(view(data, result.dtype, evaluate_shape(result.shape, case.sizes)))
-        if answer.get("mutated"):
-            names = ", ".join(sorted(map(str, answer["mutated"])))
-            found = finding("input.mutated", f"the call wrote to its inputs: {names}", where=where)
-            raise Ended(Status.INPUT_MUTATED, Fault.CANDIDATE, found)
-        return collected
+            twin.solution = self.solution.model_copy(update={"files": files})
+        return twin
 
-    def _inside_guards(self, result: Result, data: torch.Tensor, where: str) -> torch.Tensor:
-        inner = data[GUARD : data.numel() - GUARD].clone()
-        for side, guard in (("before", data[:GUARD]), ("behind", data[-GUARD:])):
-            changed = int((guard != self.guard).sum())
-            if changed:
-                message = f"the call wrote {changed} bytes {side} the memory of {result.name}"
-                found = finding("memory.out-of-bounds", message, where=where)
-                raise Ended(Status.RUNTIME_ERROR, Fault.CANDIDATE, found)
-        return inner
+    def _refuse_open(self, child: Child) -> None:
+        missing = [layer for layer in ESSENTIAL if layer not in child.layers]
+        if missing and not self.options.trust:
+            message = f"this machine does not offer: {', '.join(missing)}"
+            found = finding("isolation.missing", message)
+            raise Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
 
-    def _check_told(self, case: Case, answer: dict[str, Any]) -> None:
+    def _load(self, child: Child) -> None:
+        timeout = self.options.timeouts.load
+        if self.is_module:
+            files = [{"path": f.path, "content": f.content} for f in self.solution.files]
+            job = {"kind": "module", "entry": self.solution.entry, "name": "ModelNew"}
+            child.ask("load", timeout, slot=SLOT, module="model_new", files=files, **job)
+            return
+        library = sealed(self.library)
+        try:
+            job = {"kind": "launcher", "name": "launch", "types": scalar_types(self.task)}
+            child.ask("load", timeout, descriptors=(library,), slot=SLOT, **job)
+        finally:
+            os.close(library)
+
+    def _note(self, called: Called, where: str) -> None:
+        for note in list(called.answer["notes"])[:_MOST_NOTES]:
+            text = str(note)
+            rule = "structure.flag" if text.startswith("flag: ") else "structure.parameters"
+            self._add(finding(rule, text.removeprefix("flag: "), severity="warning"))
+        for told in called.answer["results"]:
+            if told.get("aliases"):
+                message = f"a result shares memory with {told['aliases']}"
+                found = finding("structure.alias", message, where=where, severity="warning")
+                self._add(found)
+
+    def _add(self, found: Finding) -> None:
+        if not any(f.rule == found.rule and f.message == found.message for f in self.notes):
+            self.notes.append(found)
+
+    def _check_told(self, request: Request, called: Called) -> None:
         """Refuse results whose structure, shape or type is not declared, as the child tells them.
 
         Telling lies here gains nothing: the bytes are read with the declared size, shape and type.
         """
-        where, told = case.workload.name, answer.get("results") or []
+        where, told = request.case.workload.name, called.answer["results"]
         if len(told) != len(self.task.results):
             message = f"{len(told)} results were returned, not {len(self.task.results)}"
             found = finding("structure.results", message, where=where)
             raise Ended(Status.WRONG_STRUCTURE, Fault.CANDIDATE, found)
         for result, said in zip(self.task.results, told, strict=True):
-            shape = list(evaluate_shape(result.shape, case.sizes))
-            if said.get("type") not in ("Tensor", "Parameter"):
-                message = f"{result.name} is a {said.get('type')}, not a tensor"
-                found = finding("structure.results", message, where=where)
-                raise Ended(Status.WRONG_STRUCTURE, Fault.CANDIDATE, found)
-            if said.get("shape") != shape:
-                message = f"{result.name} has shape {said.get('shape')}, not {shape}"
-                found = finding("shape.result", message, where=where)
-                raise Ended(Status.WRONG_SHAPE, Fault.CANDIDATE, found)
-            if said.get("dtype") != result.dtype.value:
-                message = f"{result.name} is {said.get('dtype')}, not {result.dtype.value}"
-                found = finding("dtype.result", message, where=where)
-                raise Ended(Status.WRONG_DTYPE, Fault.CANDIDATE, found)
-            if said.get("device") != self.options.device:
-                message = f"{result.name} is on {said.get('device')}, not {self.options.device}"
-                found = finding("structure.results", message, where=where)
-                raise Ended(Status.WRONG_STRUCTURE, Fault.CANDIDATE, found)
-            if said.get("aliases"):
-                message = f"{result.name} shares memory with an input"
-                found = finding("structure.alias", message, where=where, severity="warning")
-                if found not in self.notes:
-                    self.notes.append(found)
+            shape = list(evaluate_shape(result.shape, request.case.sizes))
+            wrong = _mistold(said, shape, result.dtype.value, self.options.device)
+            if wrong is not None:
+                status, rule, text = wrong
+                found = finding(rule, f"{result.name} {text}", where=where)
+                raise Ended(status, Fault.CANDIDATE, found)
 
 
-def extension_folder(solution: Solution, options: JudgeOptions) -> Path:
-    """Return the folder that the extensions of one solution are built in, made when missing."""
-    folder = private_folder(options.cache) / "extensions" / solution.id
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+def refuse_side_effects(called: Called, where: str) -> None:
+    """End the run where a call wrote to its inputs, or outside of its results."""
+    if called.overwritten:
+        message = f"the call wrote outside its results: {', '.join(called.overwritten)}"
+        found = finding("memory.out-of-bounds", message, where=where)
+        raise Ended(Status.RUNTIME_ERROR, Fault.CANDIDATE, found)
+    if called.mutated:
+        message = f"the call wrote to its inputs: {', '.join(called.mutated)}"
+        found = finding("input.mutated", message, where=where)
+        raise Ended(Status.INPUT_MUTATED, Fault.CANDIDATE, found)
 
 
-def build_environment(solution: Solution, options: JudgeOptions) -> dict[str, str]:
-    """Return the environment variables that a module's build needs."""
-    number = (solution.architecture or architecture()).removeprefix("sm_")
-    digits, letter = number.rstrip("af"), number[len(number.rstrip("af")) :]
-    return {
-        "TORCH_EXTENSIONS_DIR": str(extension_folder(solution, options)),
-        "TORCH_CUDA_ARCH_LIST": f"{digits[:-1]}.{digits[-1]}{letter}",
-        "MAX_JOBS": "2",
-    }
-
-
-def remove_stale_locks(folder: Path) -> None:
-    """Remove PyTorch's lock files that a killed build left: the next one would wait for ever."""
-    for path in folder.glob("**/lock"):
-        path.unlink(missing_ok=True)
-
-
-def _missing(result: Result, case: Case) -> Ended:
-    message = f"no {result.name} of the declared size was written"
-    found = finding("structure.results", message, where=case.workload.name)
-    return Ended(Status.WRONG_STRUCTURE, Fault.CANDIDATE, found)
+def _mistold(
+    said: dict[str, Any], shape: list[int], dtype: str, device: str
+) -> tuple[Status, str, str] | None:
+    if said.get("type") not in _TENSORS:
+        text = f"is a {said.get('type')}, not a tensor"
+        return Status.WRONG_STRUCTURE, "structure.results", text
+    if said.get("shape") != shape:
+        return Status.WRONG_SHAPE, "shape.result", f"has shape {said.get('shape')}, not {shape}"
+    if said.get("dtype") != dtype:
+        return Status.WRONG_DTYPE, "dtype.result", f"is {said.get('dtype')}, not {dtype}"
+    if said.get("device") != device:
+        text = f"is on {said.get('device')}, not {device}"
+        return Status.WRONG_STRUCTURE, "structure.results", text
+    return None

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import Literal
 
 from concur.schemas.verdict import Fault, Finding, Status
-from concur.validators.process import (
+from concur.validators.failures import (
     ChildDied,
     ChildError,
     ChildFailed,
     ChildForged,
+    ChildGreedy,
     ChildTimeout,
 )
+from concur.validators.rules import RULES
 
 _EVIDENCE = 3000
 
@@ -37,14 +39,14 @@ def finding(
     severity: Literal["error", "warning", "info"] = "error",
     remedy: str = "",
 ) -> Finding:
-    """Return a finding with scrubbed, trimmed texts."""
+    """Return a finding with scrubbed, trimmed texts; its remedy is the rule's if none is given."""
     return Finding(
         rule=rule,
         severity=severity,
         message=scrub(message)[:400],
         where=where,
         evidence=scrub(evidence)[-_EVIDENCE:],
-        remedy=remedy,
+        remedy=remedy or (RULES[rule].remedy if rule in RULES else ""),
     )
 
 
@@ -76,6 +78,9 @@ def ended_by(error: ChildFailed, rule: str, where: str, log: str = "") -> Ended:
             return Ended(Status.TIMEOUT, Fault.CANDIDATE, found)
         case ChildForged():
             return Ended(Status.CHEATING, Fault.CANDIDATE, finding("run.forged", text, where=where))
+        case ChildGreedy():
+            found = finding(error.rule, f"the process {text}", where=where, evidence=printed)
+            return Ended(Status.RUNTIME_ERROR, Fault.CANDIDATE, found)
         case ChildDied(killed=True):
             found = finding("run.memory", f"the process {text}", where=where, evidence=printed)
             return Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)

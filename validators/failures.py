@@ -13,8 +13,7 @@ class ChildDied(ChildFailed):
     """The child ended; the text says by which signal or exit code."""
 
     def __init__(self, text: str, *, killed: bool = False) -> None:
-        """Take the text, and whether it was SIGKILL: not ours, so most likely the kernel's, for
-        want of memory."""
+        """Take the text, and whether the kernel killed it for want of memory."""
         super().__init__(text)
         self.killed = killed
 

@@ -1,23 +1,26 @@
 """The gates of one solution, cheap ones first; the first that refuses ends the run."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
 
 from concur.schemas.solution import Contract, Solution
 from concur.schemas.task import Task, Workload
-from concur.schemas.verdict import Comparison, Environment, Fault, Finding, Status, Timing
-from concur.validators.candidate import Candidate, extension_folder
-from concur.validators.draw import case_of, derive, draw, release
+from concur.schemas.verdict import Comparison, Environment, Fault, Finding, Status
+from concur.validators.audit import empty_kernels_must_fail
+from concur.validators.calls import Request
+from concur.validators.candidate import SLOT, Candidate
+from concur.validators.draw import Case, case_of, derive, draw, release
 from concur.validators.ended import Ended, ended_by, finding
-from concur.validators.jobs import expect
+from concur.validators.failures import ChildError, ChildFailed
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions
-from concur.validators.ownwork import library_findings
-from concur.validators.process import ChildError, ChildFailed
+from concur.validators.ownwork import library_findings, vendor_files
+from concur.validators.probes import probe_cases
 from concur.validators.reference import Reference
 from concur.validators.screens import screen
-from concur.validators.timing import Stopwatch
+from concur.validators.timing import Stopwatch, TimingReport
 from concur.validators.verify import WrongResult, check
 
 
@@ -29,12 +32,8 @@ class Bench:
     """The task."""
     options: JudgeOptions
     """How to judge."""
-    seed: int
-    """Secret seed of the run."""
     environment: Environment
     """The machine."""
-    workspace: Path
-    """Private folder of the run."""
     reference: Callable[[], Reference]
     """The reference side, started when it is first asked for. Raises Ended."""
     lock: DeviceLock
@@ -44,21 +43,27 @@ class Bench:
 class Gates:
     """One solution on its way; what was found stays here when a gate raises Ended."""
 
-    def __init__(self, bench: Bench, solution: Solution) -> None:
-        """Take the bench and a solution."""
-        self.bench, self.solution = bench, solution
+    def __init__(self, bench: Bench, solution: Solution, seed: int) -> None:
+        """Take the bench, a solution, and the secret seed of its run."""
+        self.bench, self.solution, self.seed = bench, solution, seed
         self.task, self.options = bench.task, bench.options
         self.passed_through: list[str] = []
         self.findings: list[Finding] = []
         self.comparisons: list[Comparison] = []
-        self.timings: list[Timing] = []
+        self.timing = TimingReport()
         self.isolation: list[str] = []
-        guard = 1 + derive(bench.seed, solution.id, "guard") % 254
-        folder = bench.workspace / solution.id
-        self.candidate = Candidate(bench.task, solution, bench.options, folder, guard)
+        self.candidate = Candidate(bench.task, solution, bench.options)
 
     def run(self) -> None:
         """Go through all gates. Raises Ended at the one that refuses."""
+        try:
+            for name, step in self._steps():
+                self.passed_through.append(name)
+                step()
+        finally:
+            self.findings += self.candidate.notes
+
+    def _steps(self) -> list[tuple[str, Callable[[], None]]]:
         steps: list[tuple[str, Callable[[], None]]] = [
             ("schema", self._schema),
             ("screens", self._screens),
@@ -67,16 +72,18 @@ class Gates:
             ("first-workload", self._first_workload),
             ("workloads", self._workloads),
             ("repeat-call", self._repeat_call),
+            ("probes", self._probes),
         ]
+        if self.candidate.is_module:
+            steps.append(("held", self._held))
         if self.options.device == "cuda":
             steps.append(("timing", self._timing))
             steps.append(("own-work", self._own_work))
-        try:
-            for name, step in steps:
-                self.passed_through.append(name)
-                step()
-        finally:
-            self.findings += self.candidate.notes
+        if self.options.level == "audit":
+            steps.append(("ghost", self._ghost))
+        if self.options.level == "quick":
+            steps.append(("quick", self._only_quick))
+        return steps
 
     def _schema(self) -> None:
         if self.solution.task_id != self.task.id:
@@ -89,94 +96,161 @@ class Gates:
 
     def _screens(self) -> None:
         found = list(screen(self.task, self.solution))
-        if found:
-            raise Ended(Status.SCREENED_OUT, Fault.CANDIDATE, *found)
+        refused = [f for f in found if f.severity == "error"]
+        self.findings += [f for f in found if f.severity != "error"]
+        if refused:
+            raise Ended(Status.SCREENED_OUT, Fault.CANDIDATE, *refused)
 
     def _load(self) -> None:
         self.bench.reference()  # started here, where the device is not held
         self.isolation += self.candidate.load()
 
     def _first_workload(self) -> None:
-        self._trial(self._cheapest(), 0)
+        self._trial(cheapest(self.task, self.options), 0)
 
     def _workloads(self) -> None:
-        for workload in self.task.workloads:
+        first = cheapest(self.task, self.options)
+        workloads = list(self.task.workloads)
+        if self.options.level == "quick":
+            edge = next((w for w in workloads if w.role == "boundary" and w is not first), None)
+            workloads = [first, *([edge] if edge else [])]
+        for workload in workloads:
             for trial in range(self.options.trials):
-                if (workload.name, trial) != (self._cheapest().name, 0):
+                if (workload.name, trial) != (first.name, 0):
                     self._trial(workload, trial)
 
-    def _cheapest(self) -> Workload:
-        def size(workload: Workload) -> int:
-            sizes = workload.axes if self.options.device == "cuda" else workload.twin
-            product = 1
-            for value in sizes.values():
-                product *= max(1, value)
-            return product
+    def _case(self, workload: Workload, label: str) -> Case:
+        return case_of(self.task, workload, self.options.device, label, self.seed)
 
-        return min(self.task.workloads, key=size)
+    def _request(self, case: Case, tensors: dict[str, torch.Tensor], layout: str) -> Request:
+        """Return a call with secret addresses and a secret filling, by a label."""
+        number = derive(self.seed, self.solution.id, layout)
+        guard = 0xFF if number & 1 else 1 + number % 253
+        return Request(self.task, case, tensors, SLOT, layout=number, guard=guard)
 
     def _trial(self, workload: Workload, trial: int) -> None:
-        case = case_of(self.task, workload, self.options.device, f"trial-{trial}", self.bench.seed)
+        case = self._case(workload, f"trial-{trial}")
         with self.bench.lock.shared():
-            expected = self.bench.reference().expected(case)
-            results = self.candidate.run(case, draw(self.task, case, self.options.device))
-            self._compare(lambda: check(self.task, case, trial, results, expected))
+            tensors = draw(self.task, case, self.options.device)
+            self._judge(case, tensors, case.label, trial)
             release(self.options.device)
+
+    def _judge(
+        self,
+        case: Case,
+        tensors: dict[str, torch.Tensor],
+        layout: str,
+        trial: int,
+        rule: str = "",
+    ) -> None:
+        """Call, and compare with what is computed only then."""
+        called = self.candidate.call(self._request(case, tensors, layout))
+        expected = self.bench.reference().expected_of(case, tensors)
+        try:
+            found = check(self.task, case, trial, called.results, expected, rule)
+        except WrongResult as wrong:
+            self.comparisons += wrong.comparisons
+            raise
+        if not rule:
+            self.comparisons += found
 
     def _repeat_call(self) -> None:
         """Call with A, then B, then A again in the same memory: all three have to be right."""
-        workload, device = self._cheapest(), self.options.device
-        cases = [
-            case_of(self.task, workload, device, f"repeat-{which}", self.bench.seed)
-            for which in ("a", "b", "a")
-        ]
-        self.candidate.ask("free", cases[0])
-        for case in cases:
+        workload = cheapest(self.task, self.options)
+        for which in ("a", "b", "a"):
+            case = self._case(workload, f"repeat-{which}")
             with self.bench.lock.shared():
-                expected = self.bench.reference().expected(case)
-                results = self.candidate.run(case, draw(self.task, case, device), reuse=True)
-                trial, rule = self.options.trials, "values.repeat"
-                check(self.task, case, trial, results, expected, rule)
-        self.candidate.ask("free", cases[0])
+                tensors = draw(self.task, case, self.options.device)
+                self._judge(case, tensors, "repeat", self.options.trials, "values.repeat")
+
+    def _probes(self) -> None:
+        device, level = self.options.device, self.options.level
+        for workload in self.task.workloads:
+            for probe in probe_cases(self.task, workload, device, self.seed, level):
+                with self.bench.lock.shared():
+                    self._judge(probe.case, probe.tensors, "probe", self.options.trials, probe.rule)
+
+    def _held(self) -> None:
+        """Results must outlive the next call, and must not change with their inputs."""
+        workload = cheapest(self.task, self.options)
+        a, b = (self._case(workload, f"held-{which}") for which in "ab")
+        with self.bench.lock.shared():
+            first = draw(self.task, a, self.options.device)
+            request = self._request(a, first, "held")
+            kept = self.candidate.call(replace(request, hold=True)).results
+            self.candidate.line.scribble(0)
+            self._same(kept, workload, "structure.alias", "a result changes with an input")
+            second = draw(self.task, b, self.options.device)
+            self.candidate.call(self._request(b, second, "held"))
+            self._same(kept, workload, "structure.held", "the next call overwrites a result")
+
+    def _same(self, kept: list[torch.Tensor], workload: Workload, rule: str, message: str) -> None:
+        now = self.candidate.recopy(workload.name)
+        if not all(torch.equal(_raw(a), _raw(b)) for a, b in zip(kept, now, strict=True)):
+            found = finding(rule, message, where=workload.name, severity="warning")
+            self.findings.append(found)
 
     def _timing(self) -> None:
         stopwatch = Stopwatch(
-            self.candidate, self.bench.reference(), self.bench.lock, self.bench.seed
+            self.candidate, self.bench.reference(), self.bench.lock, self.seed, self.options
         )
-        self.timings = stopwatch.measure()
+        self.timing = stopwatch.measure()
+        self.findings += self.timing.findings
 
     def _own_work(self) -> None:
-        """Profile the workload that was timed last, whose inputs the child still holds."""
-        if not self.options.profile:
+        if not self.candidate.is_module:
+            vendors = vendor_files(self.candidate.line.child.mapped_files())
+            if vendors:
+                message = f"libraries of vendors were loaded: {', '.join(vendors)}"
+                found = finding("work.vendor-library", message)
+                raise Ended(Status.LIBRARY_WORK, Fault.CANDIDATE, found)
             return
-        case = case_of(self.task, self.task.workloads[-1], "cuda", "timed-0", self.bench.seed)
-        targets = expect(self.task, case, self.candidate.folder)
-        job = {"results": targets, "guard": self.candidate.guard, "ring": case.workload.name}
+        workload = self.task.workloads[-1]
+        case = self._case(workload, "profile")
+        tensors = draw(self.task, case, self.options.device)
         try:
             with self.bench.lock.shared():
-                answer = self.candidate.child.ask("profile", self.options.timeouts.run, **job)
+                kernels = self.candidate.profile(self._request(case, tensors, "profile"))
         except ChildError as error:
             message = "the profiler failed, so that library work could not be looked for"
             found = finding("work.unknown", message, evidence=str(error))
             raise Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found) from None
         except ChildFailed as error:
-            log = self.candidate.child.log()
-            raise ended_by(error, "work.unknown", case.workload.name, log) from None
-        kernels = [(str(name), float(spent)) for name, spent in answer.get("kernels") or []]
-        self.findings += library_findings(kernels, list(self._binaries()))
+            log = self.candidate.line.child.log()
+            raise ended_by(error, "work.unknown", workload.name, log) from None
+        self.findings += library_findings(kernels, self.candidate.libraries)
 
-    def _binaries(self) -> Iterator[Path]:
-        if self.candidate.library is not None:
-            yield self.candidate.library
-        if self.solution.contract is Contract.MODEL_NEW:
-            yield from sorted(extension_folder(self.solution, self.options).glob("**/*.so"))
+    def _ghost(self) -> None:
+        workload = cheapest(self.task, self.options)
+        case = self._case(workload, "ghost")
+        with self.bench.lock.shared():
+            tensors = draw(self.task, case, self.options.device)
+            request = self._request(case, tensors, "ghost")
+            expected = self.bench.reference().expected_of(case, tensors)
+            empty_kernels_must_fail(self.candidate, request, expected)
 
-    def _compare(self, comparing: Callable[[], list[Comparison]]) -> None:
-        try:
-            self.comparisons += comparing()
-        except WrongResult as wrong:
-            self.comparisons += wrong.comparisons
-            raise
+    def _only_quick(self) -> None:
+        found = finding(
+            "quick.only", "nothing was found; a full run has to pass it", severity="info"
+        )
+        raise Ended(Status.UNDECIDED, Fault.NONE, found)
+
+
+def cheapest(task: Task, options: JudgeOptions) -> Workload:
+    """Return the workload with the smallest product of axes."""
+
+    def size(workload: Workload) -> int:
+        sizes = workload.axes if options.device == "cuda" else workload.twin
+        product = 1
+        for value in sizes.values():
+            product *= max(1, value)
+        return product
+
+    return min(task.workloads, key=size)
+
+
+def _raw(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(-1).view(torch.uint8)
 
 
 def _missing_device(task: Task, solution: Solution, environment: Environment) -> str:

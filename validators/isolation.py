@@ -4,7 +4,6 @@ The child gives up the rest itself (`inside.isolate`) before it loads anything f
 which layers held; `tests/validators/test_isolation.py` tries to cross each of them.
 """
 
-import fcntl
 import importlib.util
 import os
 import shutil
@@ -37,7 +36,7 @@ _PASSED_ON = ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES
 _HOME_BYTES = {"launcher": 64 << 20, "torch": 1 << 30, "build": 4 << 30}
 _LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache", "/proc", "/sys")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "shm", "nvidia*", "dxg")
-_STALE = "concur-*"
+_HOME = "concur-home-"
 
 
 def plan(kind: str, home: Path, *, processes: bool = False) -> dict[str, Any]:
@@ -60,45 +59,17 @@ def plan(kind: str, home: Path, *, processes: bool = False) -> dict[str, Any]:
     }
 
 
-def make_workspace(name: str) -> Path:
-    """Make a private folder that belongs to this process, and remove those of dead ones.
+def make_home() -> Path:
+    """Make a private folder for a child, and remove those that killed judges have left.
 
-    A killed judge cannot remove its own: whoever comes next does.
+    In a child with a file system of its own it stays empty: memory is mounted over it.
     """
     root = Path(tempfile.gettempdir())
-    for old in root.glob(_STALE):
-        _remove_if_abandoned(old)
-    folder = Path(tempfile.mkdtemp(prefix=f"concur-{name}-", dir=root))
-    lock = os.open(folder / ".owner", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    _OWNED[folder] = lock
-    return folder
-
-
-def remove_workspace(folder: Path) -> None:
-    """Remove a folder of `make_workspace`. May be called again."""
-    shutil.rmtree(folder, ignore_errors=True)
-    lock = _OWNED.pop(folder, None)
-    if lock is not None:
-        os.close(lock)
-
-
-_OWNED: dict[Path, int] = {}
-
-
-def _remove_if_abandoned(folder: Path) -> None:
-    try:
-        lock = os.open(folder / ".owner", os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return
-    else:
-        shutil.rmtree(folder, ignore_errors=True)
-    finally:
-        os.close(lock)
+    for old in root.glob(f"{_HOME}*"):
+        owner = old.name.removeprefix(_HOME).partition("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+            shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=f"{_HOME}{os.getpid()}-", dir=root))
 
 
 def private_folder(path: Path) -> Path:

@@ -3,8 +3,13 @@
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from concur.validators.environment import Device
+
+
+Level = Literal["quick", "full", "audit"]
+"""How thorough a run is: quick can only reject, full can pass, audit looks twice."""
 
 
 @dataclass(frozen=True)
@@ -25,10 +30,11 @@ class JudgeOptions:
 
     device: Device = "cuda"
     """Where to compute: cuda at full size, cpu on the small twins."""
-    trials: int = 3
-    """Fresh drawings per workload."""
-    timed_calls: int = 60
-    """Timed calls of candidate and baseline each, per workload."""
+    level: Level = "full"
+    """How thorough the run is."""
+    trust: bool = False
+    """Whether to run solutions where the machine offers no process boundary or no way to shut the
+    network off."""
     lock: Path | None = None
     """Lock file of the device, shared by all workers; none when there is one worker."""
     build_cache: Path | None = None
@@ -39,6 +45,11 @@ class JudgeOptions:
     """Seed of the run, to repeat one; secret and fresh when it is left out."""
     profile: bool = True
     """Whether to look for library work with a profiler (CUDA only)."""
+
+    @property
+    def trials(self) -> int:
+        """Fresh drawings per workload."""
+        return {"quick": 2, "full": 3, "audit": 5}[self.level]
 
     @property
     def cache(self) -> Path:

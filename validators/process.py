@@ -10,12 +10,10 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from concur.validators.failures import (
@@ -26,14 +24,21 @@ from concur.validators.failures import (
     ChildGreedy,
     ChildTimeout,
 )
-from concur.validators.isolation import BOOT, SOURCES, child_environment, library_paths, plan
-from concur.validators.watch import Watch, descendant, mapped_files
+from concur.validators.isolation import (
+    BOOT,
+    SOURCES,
+    child_environment,
+    library_paths,
+    make_home,
+    plan,
+)
+from concur.validators.watch import Watch, descendant, mapped_files, memory_kills
 
 _LOG_HEAD, _LOG_TAIL = 16_384, 49_152
 _ANSWER_LIMIT = 8 << 20
 _DESCRIPTORS = 4
 
-Need = Callable[[dict[str, Any]], tuple[dict[str, Any], tuple[int, ...]]]
+Need = Callable[[dict[str, Any], list[int]], tuple[dict[str, Any], tuple[int, ...]]]
 """Answers what a child asks for in the middle of a command: a message, and descriptors to send,
 which are closed here."""
 
@@ -76,8 +81,9 @@ class Child:
         self.needs: Need | None = None
         self._head, self._tail = bytearray(), bytearray()
         self._pending = b""
-        self._home = Path(tempfile.mkdtemp(prefix="concur-home-"))
+        self._home = make_home()
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._kills = memory_kills()
         self._process = self._start(settings, theirs)
         theirs.close()
         self._drain = threading.Thread(target=self._drain_log, daemon=True)
@@ -185,7 +191,7 @@ class Child:
 
     def _grant(self, asked: dict[str, Any]) -> None:
         assert self.needs is not None
-        message, descriptors = self.needs(asked)
+        message, descriptors = self.needs(asked, [])
         try:
             self._send(json.dumps(message).encode() + b"\n", descriptors)
         except OSError:
@@ -239,7 +245,8 @@ class Child:
             # The first process of a namespace cannot end by a signal of its own: it tells it so.
             code = 128 - code
         if code < 0:
-            return ChildDied(f"was killed by {signal_name(-code)}", killed=-code == signal.SIGKILL)
+            killed = -code == signal.SIGKILL and memory_kills() > self._kills
+            return ChildDied(f"was killed by {signal_name(-code)}", killed=killed)
         return ChildDied(f"ended by itself with exit code {code}")
 
     def _drain_log(self) -> None:

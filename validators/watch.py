@@ -39,6 +39,15 @@ def mapped_files(pid: int) -> list[str]:
     return sorted({f[5] for f in fields if len(f) == 6 and f[5].startswith("/")})
 
 
+def memory_kills() -> int:
+    """Return how many processes the kernel has killed for want of memory since it started."""
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/vmstat").read_text().splitlines():
+            if line.startswith("oom_kill "):
+                return int(line.split()[1])
+    return 0
+
+
 class Watch:
     """A thread that kills a child which takes too much. `found` is the rule and a sentence."""
 

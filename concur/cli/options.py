@@ -18,6 +18,20 @@ format_option: Callable[[AnyFunction], AnyFunction] = click.option(
 )
 
 
+level_option: Callable[[AnyFunction], AnyFunction] = click.option(
+    "--level",
+    type=click.Choice(["quick", "full", "audit"]),
+    default="full",
+    show_default=True,
+    help="quick can only reject; audit also looks whether the kernels do the work.",
+)
+trust_option: Callable[[AnyFunction], AnyFunction] = click.option(
+    "--trust",
+    is_flag=True,
+    help="Run solutions even where this machine cannot keep them apart or off the network.",
+)
+
+
 class Command(click.Command):
     """A command whose help ends with examples, kept as they are written."""
 

@@ -1,11 +1,11 @@
 """`concur rejudge`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from concur.cli.options import Command, echo_json, format_option
+from concur.cli.options import Command, echo_json, format_option, trust_option
 
 if TYPE_CHECKING:
     from concur.rejudge import Rejudged
@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 )
 @click.option("--workers", type=click.IntRange(min=1), help="Tasks that are judged at once.")
 @click.option("--only", multiple=True, metavar="NAME", help="Only this task; may be repeated.")
+@click.option(
+    "--level",
+    type=click.Choice(["full", "audit"]),
+    default="full",
+    show_default=True,
+    help="audit also looks whether the kernels do the work, and times twice.",
+)
+@trust_option
 @format_option
 @click.pass_context
 def rejudge(
@@ -36,6 +44,8 @@ def rejudge(
     everything: bool,
     workers: int | None,
     only: tuple[str, ...],
+    level: Literal["full", "audit"],
+    trust: bool,
     style: str,
 ) -> None:
     """Judge on this machine's GPU what has no valid verdict, and write the verdicts.
@@ -52,8 +62,14 @@ def rejudge(
     from concur.rejudge import RejudgeOptions
     from concur.rejudge import rejudge as judge_again
     from concur.report import account, rejudged_plain, render_accounting, render_rejudged
+    from concur.validators.options import JudgeOptions
 
-    options = RejudgeOptions(everything=everything, workers=workers or 0, only=only)
+    options = RejudgeOptions(
+        everything=everything,
+        workers=workers or 0,
+        only=only,
+        judge=JudgeOptions(level=level, trust=trust),
+    )
     done: list[Rejudged] = []
     try:
         lines = judge_again(paths, options)

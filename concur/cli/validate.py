@@ -5,7 +5,7 @@ from typing import Literal
 
 import click
 
-from concur.cli.options import Command, echo_json, format_option
+from concur.cli.options import Command, echo_json, format_option, level_option, trust_option
 
 
 @click.command(
@@ -24,12 +24,16 @@ from concur.cli.options import Command, echo_json, format_option
     show_default=True,
     help="Judge CUDA where there is a GPU; only with one; or not at all.",
 )
+@level_option
+@trust_option
 @format_option
 @click.pass_context
 def validate(
     ctx: click.Context,
     paths: tuple[Path, ...],
     gpu: Literal["auto", "require", "never"],
+    level: Literal["quick", "full", "audit"],
+    trust: bool,
     style: str,
 ) -> None:
     """Say whether samples would be accepted, and what is wrong where.
@@ -43,7 +47,7 @@ def validate(
     from concur.validate import validate as validate_samples
 
     reports = []
-    for report in validate_samples(paths, ValidateOptions(gpu=gpu)):
+    for report in validate_samples(paths, ValidateOptions(gpu, level, trust)):
         reports.append(report)
         if style == "human":
             click.echo(render_sample(report))

@@ -1,0 +1,49 @@
+"""Looking twice, for `audit`: the same source with every kernel emptied must give wrong results.
+
+Where it still gives right ones, something else than the kernels did the work (the decoy and the
+fallback of `verification`, D 55 and 65).
+"""
+
+import torch
+
+from concur.schemas.verdict import Fault, Status
+from concur.validators.calls import Request
+from concur.validators.candidate import Candidate
+from concur.validators.ended import Ended, finding
+from concur.validators.reference import Expected
+from concur.validators.verify import check
+
+_HARMLESS = (Status.UNDECIDED, Status.OUT_OF_MEMORY)
+
+
+def empty_kernels_must_fail(candidate: Candidate, request: Request, expected: Expected) -> None:
+    """Raises Ended (cheating) when a solution is right without its kernels.
+
+    An emptied solution that fails in any way, and be it to compile, has shown what it should.
+    """
+    twin = candidate.emptied()
+    try:
+        twin.compile()
+        twin.load()
+        results = twin.call(request).results
+        check(request.task, request.case, 0, results, expected)
+    except Ended as ended:
+        if ended.status in _HARMLESS:
+            raise
+        return
+    finally:
+        twin.close()
+    found = finding("work.ghost", "the results are right although every kernel was emptied")
+    raise Ended(Status.CHEATING, Fault.CANDIDATE, found)
+
+
+def is_healthy(device: str) -> bool:
+    """Return whether the device still computes a known sum, in the judge's own context."""
+    if device != "cuda":
+        return True
+    count = 1 << 20
+    try:
+        numbers = torch.arange(count, dtype=torch.float64, device="cuda")
+        return float((2 * numbers).sum()) == float(count * (count - 1))
+    except RuntimeError:
+        return False
