@@ -2,6 +2,7 @@
 
 task, tensors, provenance   what to compute, how it is stated, where it comes from
 solution, verdict           code under a contract; what one run of the judge found
+timing                      what a verdict says of times, baselines and clocks
 triplet, trajectory         the two kinds of published row
 sample                      task + solutions + attempts, as a contributor hands them in
 review                      a person's or model's judgement of a record
@@ -14,6 +15,7 @@ from concur.schemas.sample import Sample
 from concur.schemas.solution import Contract, DecidedSolution, Solution, SolutionHeader, SourceFile
 from concur.schemas.task import Form, Program, Task, TaskHeader, Workload
 from concur.schemas.tensors import Argument, Attribute, Distribution, DType, Result
+from concur.schemas.timing import Baseline, Clocks, Timing
 from concur.schemas.trajectory import (
     Attempt,
     AttemptLog,
@@ -32,7 +34,6 @@ from concur.schemas.verdict import (
     Measurement,
     Outcome,
     Status,
-    Timing,
     Verdict,
 )
 
@@ -43,6 +44,8 @@ __all__ = [
     "AttemptLog",
     "AttemptLogHeader",
     "Attribute",
+    "Baseline",
+    "Clocks",
     "Comparison",
     "Contract",
     "DType",

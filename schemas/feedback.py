@@ -1,6 +1,7 @@
 """Say a verdict in words: what a model reads as the answer to its attempt, and people too."""
 
-from concur.schemas.verdict import Comparison, Fault, Finding, Status, Timing, Verdict
+from concur.schemas.timing import Timing
+from concur.schemas.verdict import Comparison, Fault, Finding, Status, Verdict
 
 _MEANING = {
     Status.PASSED: "The solution is right on every workload.",

@@ -5,9 +5,10 @@ Only a run of the judge writes a verdict. One that was made on a CPU says so
 """
 
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from concur.schemas.base import Identified, Record
+from concur.schemas.timing import Baseline, Clocks, Timing
 
 
 class Status(StrEnum):
@@ -117,33 +118,6 @@ class Comparison(Record):
     """The same for the reference in its own dtype: how much of the tolerance it needs itself."""
 
 
-class Timing(Record):
-    """Time of one call on one workload. All in microseconds; medians over `calls` calls."""
-
-    workload: str
-    """Name of the workload."""
-    calls: int
-    """Timed calls of the candidate, and of the baseline."""
-    median_us: float
-    """Median time of the candidate."""
-    p10_us: float
-    """Tenth percentile."""
-    p90_us: float
-    """Ninetieth percentile."""
-    baseline_median_us: float
-    """Median time of the baseline, measured in the same run."""
-    baseline_p10_us: float
-    """Its tenth percentile."""
-    baseline_p90_us: float
-    """Its ninetieth percentile."""
-    speedup: float
-    """Baseline median over candidate median."""
-    speedup_low: float
-    """Lower end of the 95 % bootstrap interval of that ratio."""
-    speedup_high: float
-    """Upper end of it."""
-
-
 class Verdict(Identified):
     """What one run of the judge on one solution found."""
 
@@ -155,6 +129,8 @@ class Verdict(Identified):
     """Id of the solution."""
     rules_version: int
     """Version of the judge's rules, raised by hand when a verdict could change."""
+    level: Literal["quick", "full", "audit", ""] = ""
+    """How thorough the run was; only full and audit pass. Empty before rules version 2."""
     status: Status
     """How it ended."""
     fault: Fault
@@ -171,6 +147,16 @@ class Verdict(Identified):
     """What was timed beside the candidate, in eager PyTorch."""
     speedup: float | None = None
     """Geometric mean of the workloads' speedups; none without timings."""
+    speedup_low: float | None = None
+    """Lower end of the 95 % interval of that mean."""
+    speedup_high: float | None = None
+    """Upper end of it."""
+    claim: Literal["faster", "slower", "even", ""] = ""
+    """What that interval allows to be said: even unless it excludes 1. Empty without timings."""
+    baselines: tuple[Baseline, ...] = ()
+    """Times of further baselines, measured once for a task on a device."""
+    clocks: tuple[Clocks, ...] = ()
+    """State of the GPU before and after the timing of each workload."""
     environment: Environment
     """Where it ran."""
     isolation: tuple[str, ...] = ()
@@ -180,6 +166,15 @@ class Verdict(Identified):
     judged_on: str
     """Date of the run in UTC, YYYY-MM-DD."""
 
+    @classmethod
+    def compute_id(cls, plain: dict[str, Any]) -> str:
+        """Return the content id; fields that came later do not count where they are by default.
+
+        A verdict that was given before such a field existed keeps its id so.
+        """
+        timings = [_without_defaults(Timing, timing) for timing in plain["timings"]]
+        return super().compute_id({**_without_defaults(cls, plain), "timings": timings})
+
     @property
     def outcome(self) -> Outcome:
         """accepted when passed; undecided when judge or infrastructure are to blame."""
@@ -188,6 +183,25 @@ class Verdict(Identified):
         if self.status is Status.UNDECIDED or self.fault in (Fault.JUDGE, Fault.INFRASTRUCTURE):
             return Outcome.UNDECIDED
         return Outcome.REJECTED
+
+
+_LATER: dict[type[Record], frozenset[str]] = {
+    Verdict: frozenset({"level", "speedup_low", "speedup_high", "claim", "baselines", "clocks"}),
+    Timing: frozenset({"mad_us", "baseline_mad_us", "wall_median_us", "baseline_wall_median_us"})
+    | {"clock", "floor_us", "result_floor_us", "verified"},
+}
+"""Fields that records did not have at first."""
+
+
+def _without_defaults(cls: type[Record], plain: dict[str, Any]) -> dict[str, Any]:
+    """Return plain data without the later fields of a record class that are by default."""
+    defaults = {name: cls.model_fields[name].default for name in _LATER[cls]}
+    return {
+        key: value
+        for key, value in plain.items()
+        if key not in defaults
+        or (tuple(value) if isinstance(value, list) else value) != defaults[key]
+    }
 
 
 class Measurement(Record):
