@@ -1,0 +1,31 @@
+#include <cmath>
+#include <cstdint>
+
+__device__ float block_max(float v, float* shared) {
+  for (int o = 16; o > 0; o /= 2) v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = shared[0];
+  for (int w = 1; w < int(blockDim.x) / 32; ++w) v = fmaxf(v, shared[w]);
+  __syncthreads();
+  return v;
+}
+
+__global__ void softmax(const float* x, float* y, int n) {
+  __shared__ float shared[32];
+  __shared__ float total;
+  const float* row = x + int64_t(blockIdx.x) * n;
+  float top = -INFINITY, sum = 0.0f;
+  for (int j = threadIdx.x; j < n; j += blockDim.x) top = fmaxf(top, row[j]);
+  float all = block_max(top, shared);
+  for (int j = threadIdx.x; j < n; j += blockDim.x) sum += expf(row[j] - all);
+  atomicAdd(&total, sum);
+  __syncthreads();
+  for (int j = threadIdx.x; j < n; j += blockDim.x)
+    y[int64_t(blockIdx.x) * n + j] = expf(row[j] - all) / total;
+}
+
+extern "C" int launch(const float* x, float* y, int64_t M, int64_t N, void* stream) {
+  softmax<<<unsigned(M), 256, 0, static_cast<cudaStream_t>(stream)>>>(x, y, int(N));
+  return cudaGetLastError();
+}

@@ -1,0 +1,45 @@
+#include <cmath>
+#include <cstdint>
+
+__device__ float block_max(float v, float* shared) {
+  for (int o = 16; o > 0; o /= 2) v = fmaxf(v, __shfl_xor_sync(~0u, v, o));
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = shared[0];
+  for (int w = 1; w < int(blockDim.x) / 32; ++w) v = fmaxf(v, shared[w]);
+  __syncthreads();
+  return v;
+}
+
+__device__ float block_sum(float v, float* shared) {
+  for (int o = 16; o > 0; o /= 2) v += __shfl_xor_sync(~0u, v, o);
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = v;
+  __syncthreads();
+  v = 0.0f;
+  for (int w = 0; w < int(blockDim.x) / 32; ++w) v += shared[w];
+  __syncthreads();
+  return v;
+}
+
+__global__ void softmax(const float* x, float* y, int n) {
+  __shared__ float shared[32];
+  const float* row = x + int64_t(blockIdx.x) * n;
+  float top = -INFINITY, sum = 0.0f;
+  int tiles = n / 1024;
+  for (int t = 0; t < tiles; ++t)
+    for (int k = 0; k < 4; ++k) top = fmaxf(top, row[t * 1024 + k * 256 + threadIdx.x]);
+  float all = block_max(top, shared);
+  for (int t = 0; t < tiles; ++t)
+    for (int k = 0; k < 4; ++k) sum += expf(row[t * 1024 + k * 256 + threadIdx.x] - all);
+  float total = block_sum(sum, shared);
+  for (int t = 0; t < tiles; ++t)
+    for (int k = 0; k < 4; ++k) {
+      int j = t * 1024 + k * 256 + threadIdx.x;
+      y[int64_t(blockIdx.x) * n + j] = expf(row[j] - all) / total;
+    }
+}
+
+extern "C" int launch(const float* x, float* y, int64_t M, int64_t N, void* stream) {
+  softmax<<<unsigned(M), 256, 0, static_cast<cudaStream_t>(stream)>>>(x, y, int(N));
+  return cudaGetLastError();
+}
