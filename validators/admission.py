@@ -5,23 +5,19 @@ any solution is judged; what infrastructure or the judge itself failed at is und
 """
 
 import datetime
-import shutil
 import traceback
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import torch
 
 from concur.schemas.rules import RULES_VERSION
 from concur.schemas.task import Task, Workload
-from concur.schemas.verdict import Admission, Fault, Finding, Measurement, Outcome
+from concur.schemas.verdict import Admission, Fault, Finding, Measurement, Outcome, Status
 from concur.validators.compare import compare_exactly, compare_floats
 from concur.validators.draw import Case, case_of, draw, release
 from concur.validators.ended import Ended, finding
 from concur.validators.environment import Device, probe
-from concur.validators.isolation import make_workspace
-from concur.validators.jobs import call_job, discard, expect, send
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions
 from concur.validators.reference import Expected, Reference
@@ -31,7 +27,8 @@ from concur.validators.tolerance import agreement_tolerance
 _COPY_SHARE = 0.99
 _SHORTEST_US = 50.0
 _REDRAWS = 8
-_TIMED_CALLS = 10
+_WARM_CALLS, _TIMED_CALLS = 5, 10
+_GUARD = 0xFF
 _LARGEST = 1e300
 
 _Tensors = tuple[torch.Tensor, ...]
@@ -44,12 +41,11 @@ def admit(
 
     `options` gives lock, cache and time limits; its device and seed are not looked at.
     """
-    options = _with_device(options or JudgeOptions(), device)
-    workspace = make_workspace("admission")
+    options = replace(options or JudgeOptions(), device=device)
     visit = _Visit(task, options, seed)
     undecided = False
     try:
-        visit.run(workspace)
+        visit.run()
     except Ended as ended:
         undecided = ended.fault is not Fault.TASK
         visit.findings += ended.findings
@@ -58,8 +54,6 @@ def admit(
         text = "".join(traceback.format_exception(error))
         message = f"{type(error).__name__}: {error}"
         visit.findings.append(finding("judge.failed", message, evidence=text))
-    finally:
-        shutil.rmtree(workspace, ignore_errors=True)
     failed = any(f.severity == "error" for f in visit.findings)
     outcome = Outcome.REJECTED if failed else Outcome.ACCEPTED
     return Admission(
@@ -75,15 +69,6 @@ def admit(
     )
 
 
-def _with_device(options: JudgeOptions, device: Device) -> JudgeOptions:
-    return JudgeOptions(
-        device=device,
-        lock=options.lock,
-        build_cache=options.build_cache,
-        timeouts=options.timeouts,
-    )
-
-
 @dataclass
 class _Visit:
     task: Task
@@ -95,9 +80,9 @@ class _Visit:
     """By gate and result: the largest value over workloads, and where. A workload of few elements
     may be constant, or the same for two seeds, by chance; a fit result never is everywhere."""
 
-    def run(self, workspace: Path) -> None:
+    def run(self) -> None:
         lock = DeviceLock(self.options.lock)
-        reference = Reference(self.task, self.options, workspace)
+        reference = Reference(self.task, self.options)
         try:
             thorough = self._thorough()
             for workload in self.task.workloads:
@@ -230,21 +215,18 @@ class _Visit:
     def _time(self, reference: Reference, workload: Workload) -> None:
         case = self._case(workload, "a")
         tensors = draw(self.task, case, self.options.device)
-        items = send(self.task, tensors, reference.folder, "ring")
-        targets = expect(self.task, case, reference.folder)
-        job = {**call_job(self.task, case), "slot": reference.baseline, "sets": [items]}
-        ring = {"ring": workload.name, "results": targets}
-        timed = {"calls": _TIMED_CALLS, "keep": -1, "guard": 1, "first": 0, "warm_s": 0.05}
-        told = (reference.baseline, workload.name)
-        try:
-            reference.ask("prepare", told, **ring, **job)
-            answer = reference.ask("time", told, **ring, **timed)
-            reference.ask("free", told)
-        finally:
-            discard([*items, *targets])
-        median = sorted(answer["times"])[_TIMED_CALLS // 2]
-        slow = median >= _SHORTEST_US
+        times = []
+        for layout in range(_WARM_CALLS + _TIMED_CALLS):
+            called = reference.timed(case, tensors, layout, _GUARD)
+            if called.us is not None and layout >= _WARM_CALLS:
+                times.append(called.us)
+        reference.free()
+        if not times:
+            found = finding("timing.failed", "the baseline gave no times", where=workload.name)
+            raise Ended(Status.UNDECIDED, Fault.JUDGE, found)
+        median = sorted(times)[len(times) // 2]
         measured = (median, _SHORTEST_US)
+        slow = median >= _SHORTEST_US
         self._measure("time", workload.name, reference.baseline, measured, slow, "warning")
 
     def _measure(

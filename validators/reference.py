@@ -1,37 +1,35 @@
-"""The trusted side of a task: oracle and program, run in a child of their own.
+"""The trusted side of a task: oracle and program, run in children of their own.
 
 They are contributors' code: the judge does not import them either, and checks what they return.
 """
 
+import os
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
 from concur.schemas.expressions import evaluate, evaluate_shape
 from concur.schemas.task import Task
 from concur.schemas.verdict import Fault, Status
-from concur.validators.abi import SIZES, scalar_types
+from concur.validators.abi import scalar_types
+from concur.validators.arena import sealed
+from concur.validators.calls import Called, Request
 from concur.validators.compare import Difference, compare_exactly, compare_floats
 from concur.validators.compile import compile_reference
 from concur.validators.draw import Case, draw
-from concur.validators.ended import Ended, finding, last_line
-from concur.validators.jobs import GUARD, call_job, count, discard, expect, receive, send, view
+from concur.validators.ended import Ended, finding
+from concur.validators.helper import Helper, Loads
 from concur.validators.options import JudgeOptions
-from concur.validators.process import (
-    Child,
-    ChildDied,
-    ChildError,
-    ChildFailed,
-    ChildSettings,
-    ChildTimeout,
-)
+from concur.validators.process import Child, ChildSettings
 from concur.validators.tolerance import agreement_tolerance, relative_tolerance
 
 _CACHED_BYTES = {"cpu": 1 << 30, "cuda": 4 << 30}
+_MOST_CACHED = 8
 _UNKNOWN_ERROR = float("inf")
+_THREADS = 2
 
 
 @dataclass(frozen=True)
@@ -47,19 +45,21 @@ class Expected:
 
 
 class Reference:
-    """The reference child of one task. Every method raises Ended when the task is at fault."""
+    """The children of one task. Every method raises Ended when the task is at fault."""
 
-    def __init__(self, task: Task, options: JudgeOptions, workspace: Path) -> None:
-        """Start the child and load what the task has."""
+    def __init__(self, task: Task, options: JudgeOptions) -> None:
+        """Start the child of oracle and program and load them; a C program's starts when needed."""
         self.task, self.options = task, options
-        self.folder = workspace / "reference"
-        self.folder.mkdir(mode=0o700, exist_ok=True)
-        self._cache: OrderedDict[tuple[str, str], Expected] = OrderedDict()
-        self._broken: Ended | None = None
+        self._cache: OrderedDict[tuple[str, str, int], Expected] = OrderedDict()
+        self._weights: dict[str, tuple[int, int]] = {}
         tf32 = "tf32" in task.allowed_precision
-        self.child = Child(ChildSettings(options.device, self.folder, tf32=tf32, threads=2))
+        settings = ChildSettings("torch", options.device, tf32=tf32, threads=_THREADS)
+        self._python = Helper(settings, options, self._python_loads())
+        library = {"c": self._load_library}
+        self._launcher = Helper(ChildSettings("launcher", options.device), options, library)
+        self._library = b""
         try:
-            self._load()
+            self._python.start()
         except BaseException:
             self.close()
             raise
@@ -75,44 +75,51 @@ class Reference:
         return "oracle" if self.task.oracle is not None else "reference"
 
     def expected(self, case: Case) -> Expected:
-        """Return what a case must give, from memory where it was asked for before."""
-        key = (case.workload.name, case.label)
+        """Return what a case must give, from memory where it was one of the last asked for."""
+        key = (case.workload.name, case.label, case.seed)
         if key not in self._cache:
-            self._cache[key] = self._expect(case)
+            tensors = draw(self.task, case, self.options.device)
+            self._cache[key] = self.expected_of(case, tensors)
             self._forget()
         self._cache.move_to_end(key)
         return self._cache[key]
 
+    def expected_of(self, case: Case, tensors: dict[str, torch.Tensor]) -> Expected:
+        """Return what given arguments must give in a case. Nothing is kept."""
+        decided = self.run(self.decider, case, tensors, "float64")
+        in_c = self._has_program("c") and self.options.device == "cpu"
+        native = self.run("c" if in_c else self.baseline, case, tensors, "native")
+        reduction = float(evaluate(self.task.tolerance.reduction, case.sizes))
+        rtols, ratios = [], []
+        for result, oracle, own in zip(self.task.results, decided, native, strict=True):
+            if not result.dtype.is_floating:
+                rtols.append(0.0)
+                ratios.append(compare_exactly(own, oracle).max_scaled_error)
+                continue
+            difference = compare_floats(own, oracle, 1.0)
+            error = _UNKNOWN_ERROR if difference.non_finite else difference.max_scaled_error
+            rtol = relative_tolerance(result.dtype, reduction, error, self.task.allowed_precision)
+            rtols.append(rtol)
+            ratios.append(min(error / rtol, 1e9))
+        return Expected(decided, tuple(rtols), tuple(ratios))
+
     def run(
-        self, slot: str, case: Case, tensors: dict[str, torch.Tensor], mode: str
+        self,
+        slot: str,
+        case: Case,
+        tensors: dict[str, torch.Tensor],
+        mode: Literal["native", "float64"],
     ) -> tuple[torch.Tensor, ...]:
-        """Return the results of one slot. `mode` is float64 or native."""
-        arguments = send(self.task, tensors, self.folder)
-        targets = expect(self.task, case, self.folder)
-        job = {**call_job(self.task, case, mode), "slot": slot, "args": arguments}
-        job |= {"results": targets, "guard": 0xA5, "reuse": False}
-        try:
-            answer = self.ask("run", (slot, case.workload.name), **job)
-            if slot == "c":
-                return self._collect_c(case, targets)
-            return self._collect(slot, case, answer, targets, mode)
-        finally:
-            discard([*arguments, *targets])
-
-    def ask(self, do: str, told: tuple[str, str], **job: Any) -> dict[str, Any]:
-        """Send a command. A child that has died gives the same end from then on.
-
-        `told` is what an error names: the slot and the workload.
-        """
-        if self._broken is not None:
-            raise self._broken
-        try:
-            return self.child.ask(do, self.options.timeouts.run, **job)
-        except ChildFailed as error:
-            ended = _task_fault(error, *told)
-            if not isinstance(error, ChildError):
-                self._broken = ended
-            raise ended from None
+        """Return the results of one slot: oracle, reference, or c (native only)."""
+        helper = self._launcher if slot == "c" else self._python
+        self._weights.pop(f"{slot}/{mode}/{case.workload.name}", None)
+        called = helper.call(Request(self.task, case, tensors, slot, mode=mode))
+        if slot == "c":
+            if called.overwritten:
+                raise _invalid(slot, case, f"writes outside its results: {called.overwritten[0]}")
+        else:
+            self._check_told(slot, case, called, mode)
+        return tuple(called.results)
 
     def agreement(self, case: Case) -> tuple[float, float]:
         """Return the largest error of program against oracle in float64 and its limit."""
@@ -128,96 +135,90 @@ class Reference:
             worst = max(worst, _UNKNOWN_ERROR if difference.non_finite else error)
         return worst, limit
 
+    def timed(
+        self, case: Case, tensors: dict[str, torch.Tensor], layout: int, guard: int
+    ) -> Called:
+        """Return one timed call of the baseline.
+
+        Parameters are set by the first call of a workload's drawing of them, and kept from then on.
+        """
+        slot = self.baseline
+        key = f"{slot}/native/{case.workload.name}"
+        known = self._weights.get(key) == (case.parameter_seed, self._python.starts)
+        request = Request(
+            self.task,
+            case,
+            tensors,
+            slot,
+            layout=layout,
+            guard=guard,
+            timed=True,
+            parameters="keep" if known else "set",
+        )
+        # Should the child be started again meanwhile, it sets the parameters all the same.
+        called = self._python.call(request)
+        self._weights[key] = (case.parameter_seed, self._python.starts)
+        return called
+
+    def free(self) -> None:
+        """Let the child let go of modules and of what it holds for timing."""
+        self._weights.clear()
+        self._python.ask("free", self.baseline)
+
     def close(self) -> None:
-        """Kill the child."""
-        self.child.close()
+        """Kill the children. May be called again."""
+        self._python.close()
+        self._launcher.close()
 
     def _has_program(self, language: str) -> bool:
         return self.task.program is not None and self.task.program.language == language
 
-    def _load(self) -> None:
-        sources = {}
+    def _python_loads(self) -> Loads:
+        loads: dict[str, Callable[[Child], None]] = {}
         if self.task.oracle is not None:
-            sources["oracle"] = ("oracle", "oracle.py", self.task.oracle, "oracle")
+            loads["oracle"] = self._loader("oracle", self.task.oracle, "oracle")
         if self.task.program is not None and self._has_program("pytorch"):
-            sources["reference"] = ("reference", "reference.py", self.task.program.source, "Model")
-        for slot, (kind, name, text, symbol) in sources.items():
-            path = self.folder / name
-            path.write_text(text, encoding="utf-8")
-            self._load_slot(
-                slot, {"kind": kind, "entry": str(path), "name": symbol, "module": slot}
-            )
-        if self._has_program("c") and self.options.device == "cpu":
-            assert self.task.program is not None
-            timeout = self.options.timeouts.compile
-            library = compile_reference(self.task.program, self.options.cache, timeout)
-            job = {"kind": "launcher", "entry": str(library), "name": "reference", "module": ""}
-            self._load_slot("c", {**job, "types": scalar_types(self.task)})
+            loads["reference"] = self._loader("reference", self.task.program.source, "Model")
+        return loads
 
-    def _load_slot(self, slot: str, job: dict[str, Any]) -> None:
+    def _loader(self, slot: str, text: str, name: str) -> Callable[[Child], None]:
+        entry = f"{slot}.py"
+        job: dict[str, Any] = {"kind": slot, "name": name, "module": slot, "entry": entry}
+        job["files"] = [{"path": entry, "content": text}]
+        timeout = self.options.timeouts.load
+
+        def load(child: Child) -> None:
+            child.ask("load", timeout, slot=slot, **job)
+
+        return load
+
+    def _load_library(self, child: Child) -> None:
+        assert self.task.program is not None
+        limits = self.options.timeouts
+        if not self._library:
+            cache = self.options.cache
+            self._library = compile_reference(self.task.program, cache, limits.compile)
+        descriptor = sealed(self._library)
+        job = {"kind": "launcher", "name": "reference", "types": scalar_types(self.task)}
         try:
-            self.child.ask("load", self.options.timeouts.load, slot=slot, **job)
-        except ChildFailed as error:
-            raise _task_fault(error, slot, "") from None
+            child.ask("load", limits.load, descriptors=(descriptor,), slot="c", **job)
+        finally:
+            os.close(descriptor)
 
-    def _collect(
-        self,
-        slot: str,
-        case: Case,
-        answer: dict[str, Any],
-        targets: list[dict[str, Any]],
-        mode: str,
-    ) -> tuple[torch.Tensor, ...]:
-        told = answer["results"]
+    def _check_told(self, slot: str, case: Case, called: Called, mode: str) -> None:
+        told = called.answer["results"]
         if len(told) != len(self.task.results):
             raise _invalid(slot, case, f"returns {len(told)} results, not {len(self.task.results)}")
-        collected = []
-        for result, said, target in zip(self.task.results, told, targets, strict=True):
-            wanted = (
-                "float64" if result.dtype.is_floating and mode == "float64" else result.dtype.value
-            )
-            shape = evaluate_shape(result.shape, case.sizes)
-            if said.get("dtype") != wanted or said.get("shape") != list(shape):
-                got = f"{said.get('dtype', said['type'])}{said.get('shape', '')}"
-                message = f"returns {result.name} as {got}, not {wanted}{list(shape)}"
+        for result, said in zip(self.task.results, told, strict=True):
+            wide = result.dtype.is_floating and mode == "float64"
+            wanted = "float64" if wide else result.dtype.value
+            shape = list(evaluate_shape(result.shape, case.sizes))
+            if said.get("dtype") != wanted or said.get("shape") != shape:
+                got = f"{said.get('dtype', said.get('type'))}{said.get('shape', '')}"
+                message = f"returns {result.name} as {got}, not {wanted}{shape}"
                 raise _invalid(slot, case, message)
-            size = 8 if wanted == "float64" else SIZES[result.dtype]
-            data = receive(Path(target["file"]), count(result, case) * size)
-            if data is None:
-                raise _invalid(slot, case, f"wrote no {result.name} of the right size")
-            collected.append(view(data, wanted, shape).to(self.options.device))
-        return tuple(collected)
-
-    def _collect_c(self, case: Case, targets: list[dict[str, Any]]) -> tuple[torch.Tensor, ...]:
-        collected = []
-        for result, target in zip(self.task.results, targets, strict=True):
-            data = receive(Path(target["file"]), target["bytes"] + 2 * GUARD)
-            if data is None:
-                raise _invalid("c", case, f"wrote no {result.name}")
-            inner = data[GUARD : GUARD + target["bytes"]].clone()
-            collected.append(view(inner, result.dtype, evaluate_shape(result.shape, case.sizes)))
-        return tuple(collected)
-
-    def _expect(self, case: Case) -> Expected:
-        tensors = draw(self.task, case, self.options.device)
-        decided = self.run(self.decider, case, tensors, "float64")
-        native_slot = (
-            "c" if self._has_program("c") and self.options.device == "cpu" else self.baseline
-        )
-        native = self.run(native_slot, case, tensors, "native")
-        reduction = float(evaluate(self.task.tolerance.reduction, case.sizes))
-        rtols, ratios = [], []
-        for result, oracle, own in zip(self.task.results, decided, native, strict=True):
-            if not result.dtype.is_floating:
-                rtols.append(0.0)
-                ratios.append(compare_exactly(own, oracle).max_scaled_error)
-                continue
-            difference = compare_floats(own, oracle, 1.0)
-            error = _UNKNOWN_ERROR if difference.non_finite else difference.max_scaled_error
-            rtol = relative_tolerance(result.dtype, reduction, error, self.task.allowed_precision)
-            rtols.append(rtol)
-            ratios.append(min(error / rtol, 1e9))
-        return Expected(decided, tuple(rtols), tuple(ratios))
+            if said.get("device") != self.options.device:
+                raise _invalid(slot, case, f"returns {result.name} on {said.get('device')}")
 
     def _forget(self) -> None:
         def held() -> int:
@@ -225,7 +226,8 @@ class Reference:
                 t.numel() * t.element_size() for e in self._cache.values() for t in e.results
             )
 
-        while len(self._cache) > 1 and held() > _CACHED_BYTES[self.options.device]:
+        most = _CACHED_BYTES[self.options.device]
+        while len(self._cache) > 1 and (held() > most or len(self._cache) > _MOST_CACHED):
             self._cache.popitem(last=False)
 
 
@@ -238,23 +240,4 @@ def _compare(result: torch.Tensor, oracle: torch.Tensor, rtol: float) -> Differe
 def _invalid(slot: str, case: Case, message: str) -> Ended:
     rule = "task.oracle" if slot == "oracle" else "task.reference"
     found = finding(rule, f"{slot} {message}", where=case.workload.name)
-    return Ended(Status.INVALID_TASK, Fault.TASK, found)
-
-
-def _for_want_of_resources(error: ChildFailed) -> bool:
-    match error:
-        case ChildTimeout() | ChildDied(killed=True) | ChildError(kind="oom"):
-            return True
-    return False
-
-
-def _task_fault(error: ChildFailed, slot: str, where: str) -> Ended:
-    rule = "task.oracle" if slot == "oracle" else "task.reference"
-    if _for_want_of_resources(error):
-        found = finding(rule, f"{slot}: {last_line(str(error))[-200:]}", where=where)
-        return Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
-    text = str(error)
-    died = isinstance(error, ChildDied)
-    message = f"{slot}: the process {text}" if died else f"{slot}: {last_line(text)}"
-    found = finding(rule, message, where=where, evidence=text)
     return Ended(Status.INVALID_TASK, Fault.TASK, found)
