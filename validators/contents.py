@@ -14,6 +14,8 @@ _CHANGED = 32
 _HEAVY = 256.0
 _HEAVY_HALF = 16.0
 _LARGEST_DENSITY = 7 / 8
+WIDE = 2.0**12
+"""No number made by `widened` is larger."""
 # Whole numbers up to 2**p are exact in a type whose significands have p bits.
 _BITS = {DType.FLOAT32: 24, DType.FLOAT16: 11, DType.BFLOAT16: 8}
 
@@ -23,15 +25,15 @@ def largest_whole(dtype: DType) -> float:
     return float(2 ** _BITS[dtype])
 
 
-def density(results: tuple[DType, ...], reduction: float, factors: int) -> float:
+def density(results: tuple[DType, ...], terms: float, factors: int) -> float:
     """Return the share of ones that makes sums as large as the results' types hold exactly.
 
-    Each sum of `reduction` products of up to two of the `factors` arguments is a quarter of the
-    largest whole number on average, or less. Large sums matter: float16 loses ones above 2048,
-    which is how an accumulator that is too narrow shows itself.
+    A sum of `terms` products of up to two of the `factors` arguments is a quarter of the largest
+    whole number on average, or less. Large sums matter: float16 loses ones above 2048, which is how
+    an accumulator that is too narrow shows itself.
     """
     floating = [largest_whole(dtype) for dtype in results if dtype.is_floating]
-    room = min(floating, default=2.0**24) / (4 * max(1.0, reduction))
+    room = min(floating, default=2.0**24) / (4 * max(1.0, terms))
     return float(min(_LARGEST_DENSITY, room if factors == 1 else math.sqrt(room)))
 
 
@@ -41,6 +43,18 @@ def zeros_and_ones(like: torch.Tensor, share: float, seed: int) -> torch.Tensor:
     generator.manual_seed(seed)
     chance = torch.empty(like.shape, device=like.device).uniform_(0.0, 1.0, generator=generator)
     return (chance < share).to(like.dtype)
+
+
+def widened(ones: torch.Tensor, seed: int) -> torch.Tensor:
+    """Return float32 zeros and ones with odd numbers of twelve bits in place of the ones.
+
+    TF32 and float16 hold eleven bits, bfloat16 eight: none of them holds one of these numbers.
+    """
+    generator = torch.Generator(device=ones.device)
+    generator.manual_seed(seed)
+    half = torch.empty(ones.shape, device=ones.device).uniform_(1024, 2048, generator=generator)
+    # Drawing may round up to 2048 itself.
+    return half.floor_().clamp_(max=2047).mul_(2).add_(1).mul_(ones)
 
 
 def heavy_block(tensor: torch.Tensor, seed: int) -> torch.Tensor:

@@ -19,9 +19,11 @@ from concur.schemas.tensors import Argument, Distribution, DType
 from concur.validators.compare import everywhere
 from concur.validators.contents import (
     EDGE,
+    WIDE,
     density,
     heavy_block,
     largest_whole,
+    widened,
     with_window,
     zeros_and_ones,
 )
@@ -97,7 +99,7 @@ def probe_cases(
     if "heavy" in kinds:
         yield from maker.heavy()
     if "exact" in kinds and task.tolerance.linear:
-        yield maker.exact()
+        yield from maker.exact()
     if "influence" in kinds or "window" in kinds:
         yield maker.plain()
     if "influence" in kinds:
@@ -165,16 +167,30 @@ class _Maker:
             shows = f"a late block of {name} that is far larger than the rest gives right results"
             yield self._unusual("heavy", {name: changed}, shows, "values.scaled")
 
-    def exact(self) -> Probe:
-        """Zeros and ones: sums are whole numbers, so that a single missing term is seen."""
-        tolerance, case = self.task.tolerance, self._case("exact")
-        reduction = float(evaluate(tolerance.reduction, case.sizes))
-        share = density(tuple(r.dtype for r in self.task.results), reduction, len(tolerance.linear))
-        changed = {
-            name: zeros_and_ones(self.tensors[name], share, self._seed("exact", name))
-            for name in tolerance.linear
-        }
-        shows = f"zeros and ones in {', '.join(tolerance.linear)} give whole numbers exactly"
+    def exact(self) -> Iterator[Probe]:
+        """Zeros and ones: sums are whole numbers, so that a single missing term is seen.
+
+        Where no lower precision is allowed, float32 arguments get wider numbers, one at a time.
+        """
+        linear = self.task.tolerance.linear
+        shows = f"zeros and ones in {', '.join(linear)} give whole numbers exactly"
+        yield self._exact("exact", "", shows)
+        for argument in self.task.arguments:
+            fit = argument.name in linear and argument.dtype is DType.FLOAT32
+            if fit and not self.task.allowed_precision:
+                shows = f"whole numbers of twelve bits in {argument.name} are not rounded"
+                yield self._exact(f"exact-{argument.name}", argument.name, shows)
+
+    def _exact(self, label: str, wide: str, shows: str) -> Probe:
+        tolerance, case = self.task.tolerance, self._case(label)
+        terms = float(evaluate(tolerance.reduction, case.sizes)) * (WIDE if wide else 1.0)
+        types = tuple(result.dtype for result in self.task.results)
+        share = density(types, terms, len(tolerance.linear))
+        changed = {}
+        for name in tolerance.linear:
+            changed[name] = zeros_and_ones(self.tensors[name], share, self._seed(label, name))
+            if name == wide:
+                changed[name] = widened(changed[name], self._seed(label, "wide"))
         return Probe(case, {**self.tensors, **changed}, shows, "values.exact-probe", "exact")
 
     def influence(self) -> Iterator[Probe]:

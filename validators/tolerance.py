@@ -15,9 +15,9 @@ rtol = min(CEILING, max(4 * min(e_ref, cap), 8 * eps * sqrt(K) + rounding + allo
   For terms of mean zero and deviation t, |s_k| is about t * sqrt(k) and the error about
   u * t * K / sqrt(2) = u * sqrt(K / 2) * rms(o); for terms of one sign about
   u * sqrt(K / 3) * |o|. Both have the form of the bound. Roundings are uniform, which takes another
-  factor of two away, and the largest of 10**9 elements lies 6.5 deviations out: an honest sum one
-  after the other needs about 1 * eps * sqrt(K), blocked ones and trees far less. 8 leaves room for
-  several such steps in a row.
+  factor of two away, and the largest of 10**9 elements lies 6.5 deviations out. Measured, a sum
+  of one term after the other needs 0.5 * eps * sqrt(K) and blocked sums far less. 8 leaves room for
+  several such steps in a row and for functions that are some spacings off.
 * `rounding` is two spacings of the result's own type where that is a half type: one for the result
   and one for an intermediate that is stored in it. With the eps of a half type under the root
   instead, a product over K = 4096 would accept everything.
@@ -39,12 +39,20 @@ Tiny results. The bound is relative to the size of the result, whatever that is:
 |o| is at least rms(o), zeros are off by a half or more in this measure, and never pass. `floor`, a
 few denormals (`compare.absolute_floor`), is all that is granted for underflow.
 
-What the bound cannot tell apart. Leaving out one of K terms of mean zero changes an element by
-about rms(o) / sqrt(K), which float32 shows up to K of about 10**6. With terms of one sign it is
-o / K: seen below K = 6500 in float32, below K = 32 in bfloat16. TF32 for float32 makes errors of up
-to 10**-3 in this measure: seen up to K of about 10**6, but not where the reference itself is as bad
-(e_ref above 2**-12), nor float16 and bfloat16 sums of few terms in results of the same type. Zeros
-and ones show left-out terms exactly (`concur.validators.probes`).
+What the bound cannot tell apart (measured on products of matrices, tests/validators/
+test_tolerance.py; e_ref small, a few thousand elements):
+
+* one of K terms left out. Of mean zero it changes an element by rms(o) / sqrt(K): seen up to K of
+  about 10**6 in float32 and float16, 50000 in bfloat16. Of one sign it is o / K: seen below
+  K = 30000 in float32, 1500 in float16, but only below 200 in bfloat16.
+* TF32 for float32: seen up to K of about 500000 where terms have mean zero, but only below 900
+  where all have one sign, since its roundings average out; nowhere if the reference itself is as
+  bad (e_ref above 2**-12).
+* an accumulator in float16 for results in float16 below K = 100, for results in bfloat16 below
+  K = 2000; for results in float32 it is always seen.
+
+The exact probe tells all of these apart in tasks that name their `linear` arguments
+(`concur.validators.probes`).
 """
 
 import math
