@@ -22,7 +22,7 @@ from concur.validators.environment import probe
 from concur.validators.options import JudgeOptions, Timeouts
 from tests.sampling import KINDS, SampleCase, SampleError, cases
 from tests.table_report import pairs, repeats, table
-from tests.table_runs import Line, Records, Session, build, run, sessions, subject_of
+from tests.table_runs import Line, Records, Session, build, line_of, run, sessions, subject_of
 
 _TIMEOUTS = {
     "cpu": Timeouts(compile=120, load=60, run=8),
@@ -119,11 +119,11 @@ def _judge(work: list[Session], options: JudgeOptions, workers: int, records: Re
     if options.device == "cuda" and work:
         seconds = build([c for session in work for c in session.cases], options)
         print(f"compiled in {seconds:,.0f} s", file=sys.stderr)
-    for number, line in enumerate(run(work, options, workers), 1):
-        records.add(line)
-        verdict = line["verdict"]
-        told = f"{line['kind']}/{line['key']} [{line['repetition']}] {verdict['status']}"
-        print(f"{number}/{total} {told}, {line['seconds']:.1f} s", file=sys.stderr, flush=True)
+    for number, judged in enumerate(run(work, options, workers), 1):
+        records.add(line_of(judged))
+        case, verdict = judged.case, judged.verdict
+        told = f"{case.kind}/{case.key} [{judged.repetition}] {verdict.status}"
+        print(f"{number}/{total} {told}, {judged.seconds:.1f} s", file=sys.stderr, flush=True)
 
 
 def _report(

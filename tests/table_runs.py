@@ -51,6 +51,20 @@ class Session:
         return self.cases[0].task
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A verdict on a sample."""
+
+    repetition: int
+    """Number of the repetition."""
+    case: SampleCase
+    """The sample."""
+    verdict: Verdict
+    """What the judge said."""
+    seconds: float
+    """How long it took, with what the session needed before."""
+
+
 def sessions(
     cases: list[SampleCase], repetitions: int, done: set[tuple[int, str]]
 ) -> list[Session]:
@@ -113,8 +127,9 @@ class Records:
         self._stream.close()
 
 
-def line_of(repetition: int, case: SampleCase, verdict: Verdict, seconds: float) -> Line:
+def line_of(judged: Judged) -> Line:
     """Return what is kept of a verdict: no numerics, medians only, short evidence."""
+    case, verdict = judged.case, judged.verdict
     plain = verdict.to_plain()
     findings = [
         {
@@ -127,30 +142,30 @@ def line_of(repetition: int, case: SampleCase, verdict: Verdict, seconds: float)
     kept = {key: plain[key] for key in ("status", "fault", "gates", "speedup", "isolation", "seed")}
     kept |= {"outcome": verdict.outcome.value, "device": plain["environment"]["device"]}
     return {
-        "repetition": repetition,
+        "repetition": judged.repetition,
         "kind": case.kind,
         "key": case.key,
         "subject": subject_of(case),
-        "seconds": round(seconds, 2),
+        "seconds": round(judged.seconds, 2),
         "verdict": {**kept, "findings": findings, "timings": timings},
     }
 
 
-def run(work: list[Session], options: JudgeOptions, workers: int) -> Iterator[Line]:
-    """Judge sessions, `workers` at once, and yield a line for each verdict as it comes."""
+def run(work: list[Session], options: JudgeOptions, workers: int) -> Iterator[Judged]:
+    """Judge sessions, `workers` at once, and yield each verdict as it comes."""
     waiting = deque(work)
-    lines: queue.SimpleQueue[Line | None] = queue.SimpleQueue()
-    threads = [_Worker(waiting, options, lines) for _ in range(min(workers, len(work)))]
+    verdicts: queue.SimpleQueue[Judged | None] = queue.SimpleQueue()
+    threads = [_Worker(waiting, options, verdicts) for _ in range(min(workers, len(work)))]
     for thread in threads:
         thread.start()
     left = len(threads)
     try:
         while left:
-            line = lines.get()
-            if line is None:
+            judged = verdicts.get()
+            if judged is None:
                 left -= 1
             else:
-                yield line
+                yield judged
     finally:
         waiting.clear()
         for thread in threads:
@@ -165,10 +180,10 @@ class _Worker(threading.Thread):
         self,
         waiting: deque[Session],
         options: JudgeOptions,
-        lines: "queue.SimpleQueue[Line | None]",
+        verdicts: "queue.SimpleQueue[Judged | None]",
     ) -> None:
         super().__init__()
-        self._waiting, self._options, self._lines = waiting, options, lines
+        self._waiting, self._options, self._verdicts = waiting, options, verdicts
         self._stopped = False
         self._start_process()
 
@@ -188,7 +203,7 @@ class _Worker(threading.Thread):
                 self._attend(session)
         finally:
             self.stop()
-            self._lines.put(None)
+            self._verdicts.put(None)
 
     def stop(self) -> None:
         """Interrupt the process, which ends its own children."""
@@ -200,8 +215,8 @@ class _Worker(threading.Thread):
         told = 0
         try:
             self._pipe.send(session)
-            while (line := self._pipe.recv()) is not None:
-                self._lines.put(line)
+            while (judged := self._pipe.recv()) is not None:
+                self._verdicts.put(judged)
                 told += 1
         except (EOFError, OSError):
             self._process.join()
@@ -215,10 +230,11 @@ class _Worker(threading.Thread):
             self._start_process()
 
 
-def _work(pipe: "Connection[Line | None, Session]", options: JudgeOptions) -> None:
+def _work(pipe: "Connection[Judged | None, Session]", options: JudgeOptions) -> None:
     """Judge what comes through a pipe until it closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     signal.signal(signal.SIGTERM, _interrupt)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     from concur.validators.judge import judge
 
     with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
@@ -229,9 +245,17 @@ def _work(pipe: "Connection[Line | None, Session]", options: JudgeOptions) -> No
             with contextlib.closing(verdicts):  # type: ignore[type-var]  # a generator
                 for case, verdict in zip(session.cases, verdicts, strict=True):
                     now = time.monotonic()
-                    pipe.send(line_of(session.repetition, case, verdict, now - begun))
+                    pipe.send(Judged(session.repetition, case, verdict, now - begun))
                     begun = now
             pipe.send(None)
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent is gone, so that none competes with the next run."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _interrupt(*_: object) -> None:

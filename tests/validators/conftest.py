@@ -1,32 +1,26 @@
-"""Judging in the tests: each folder of samples once a session, through the real child."""
+"""Judging in the tests: each sample once a session, through the real child."""
 
 from pathlib import Path
 
 import pytest
 
-from concur.builders.folder import read_sample
 from concur.schemas import Solution, Task, Verdict
-from concur.validators.judge import JudgeOptions, Timeouts, judge
+from concur.validators.judge import JudgeOptions, Timeouts
+from tests.sampling import KINDS, SAMPLES, SampleCase, cases, task_of
+from tests.table_runs import run, sessions
 
-SAMPLES = Path(__file__).parent.parent / "samples"
+__all__ = ["LIMITS", "ON_CPU", "SAMPLES", "cpp", "name_of", "task_of"]
+
 LIMITS = Timeouts(compile=120, load=60, run=8)
+ON_CPU = [case for kind in KINDS for case in cases(kind) if case.runs_on("cpu")]
+"""Every sample that needs no GPU."""
+_PROCESSES = 2  # CI has two cores
+_ALWAYS = {"good/row-order/std-sort", "good/scaled-column-sum/by-row"}
 
 
-def judged(folder: Path, cache: Path) -> dict[str, Verdict]:
-    """Return the verdict on each solution of a sample, by the solution's name."""
-    sample = read_sample(folder).sample
-    assert sample is not None, folder
-    names = {s.id: s.name for s in sample.solutions}
-    options = JudgeOptions(device="cpu", timeouts=LIMITS, build_cache=cache)
-    verdicts = judge(sample.task, sample.solutions, options)
-    return {names[v.solution_id]: v for v in verdicts}
-
-
-def task_of(name: str, kind: str = "good") -> Task:
-    """Return the task of a sample."""
-    sample = read_sample(SAMPLES / kind / name).sample
-    assert sample is not None
-    return sample.task
+def name_of(case: SampleCase) -> str:
+    """Return the name of a sample in tests: kind, task and slug."""
+    return f"{case.kind}/{case.key}"
 
 
 def cpp(task: Task, name: str, source: str) -> Solution:
@@ -50,22 +44,17 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def good(cache: Path) -> dict[str, Verdict]:
-    """Verdicts on tests/samples/good, by task and solution."""
-    return {
-        f"{task}/{name}": verdict
-        for task in ("scaled-column-sum", "row-order")
-        for name, verdict in judged(SAMPLES / "good" / task, cache).items()
-    }
+def verdicts(request: pytest.FixtureRequest, cache: Path) -> dict[str, Verdict]:
+    """Verdicts on the samples that the chosen tests are about, by kind, task and slug."""
+    about = [getattr(item, "callspec", None) for item in request.session.items]
+    asked = {name_of(c.params["case"]) for c in about if c is not None and "case" in c.params}
+    wanted = [case for case in ON_CPU if name_of(case) in asked | _ALWAYS]
+    options = JudgeOptions(device="cpu", timeouts=LIMITS, build_cache=cache)
+    judged = run(sessions(wanted, 1, set()), options, _PROCESSES)
+    return {name_of(j.case): j.verdict for j in judged}
 
 
 @pytest.fixture(scope="session")
-def faults(cache: Path) -> dict[str, Verdict]:
-    """Verdicts on tests/samples/faults."""
-    return judged(SAMPLES / "faults" / "scaled-column-sum", cache)
-
-
-@pytest.fixture(scope="session")
-def cheats(cache: Path) -> dict[str, Verdict]:
-    """Verdicts on tests/samples/cheats."""
-    return judged(SAMPLES / "cheats" / "scaled-column-sum", cache)
+def good(verdicts: dict[str, Verdict]) -> dict[str, Verdict]:
+    """Verdicts on samples that are right, by task and slug; two are always there."""
+    return {n.removeprefix("good/"): v for n, v in verdicts.items() if n.startswith("good/")}
