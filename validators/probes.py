@@ -39,7 +39,8 @@ SMALL, LARGE = 2.0**-10, 2.0**6
 """Factors of scaled inputs. Powers of two: scaling rounds nothing and makes no new ties."""
 _SECRET_FACTORS = (2.0**-9, 2.0**-7, 2.0**-5, 2.0**3, 2.0**4, 2.0**5)
 _REDRAWS = 8
-_EVERY: tuple[Kind, ...] = ("scaled", "heavy", "exact", "influence", "window")
+EVERY: tuple[Kind, ...] = ("scaled", "heavy", "exact", "influence", "window")
+"""What a level above quick probes the cheapest workload with."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,9 @@ def probes_of(task: Task, device: Device, seed: int, level: Level) -> Iterator[P
     if level == "quick":
         yield from probe_cases(task, ordered[0], device, seed, ("combined",))
         return
-    yield from probe_cases(task, ordered[0], device, seed, _EVERY)
+    yield from probe_cases(task, ordered[0], device, seed, EVERY)
     if level == "audit":
-        others, kinds = ordered[1:], _EVERY
+        others, kinds = ordered[1:], EVERY
     else:
         others, kinds = (
             [w for w in ordered[1:] if w.role == "boundary"][:1],
