@@ -1,8 +1,8 @@
 """Judge every sample, several times, and say whether the judge says what it should.
 
     PYTHONPATH=. python -P -m tests.table --repetitions 3 --workers 8 --out verdicts.jsonl
-    PYTHONPATH=. python -P -m tests.table --repeat matmul/tiled --times 10 --out repeat.jsonl
-    PYTHONPATH=. python -P -m tests.table --pairs matmul/padded-100 matmul/padded-105 --times 20
+    PYTHONPATH=. python -P -m tests.table --repeat softmax-rows/padded-100 --times 10
+    PYTHONPATH=. python -P -m tests.table --pairs softmax-rows/padded-100 softmax-rows/padded-105
 
 Every verdict is a line of the file, so that a run which was cut short goes on where it stopped.
 The exit code is 0 only when every expectation holds and all repetitions agree.
@@ -37,10 +37,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = {"level": chosen.level, "device": chosen.device}
     try:
         found = _chosen(chosen)
-        records = Records(chosen.out or _temporary(), settings)
+        path = chosen.out or _temporary()
+        records = Records(path, settings)
     except (SampleError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
+    print(f"verdicts go to {path}", file=sys.stderr)
     options = _options(chosen)
     begun = time.monotonic()
     repetitions = chosen.times if chosen.repeat or chosen.pairs else chosen.repetitions
