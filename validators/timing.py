@@ -1,184 +1,174 @@
 """Time a right solution beside the baseline, on a GPU that nobody else uses meanwhile.
 
-CUDA events around single calls, the L2 cache flushed before each; fresh copies of one of several
-input sets for every call; blocks of baseline and candidate in the order A B B A. One timed call, at
-a position that the judge chose, has its results compared with the oracle. The times themselves are
-measured, and could be forged, inside the candidate's process: this form has no second clock.
+How the calls are made is told in `pairs`. Which times count is decided by two clocks (`twoclocks`)
+and by what memory allows (`roofline`); that the timed calls computed what they had to, by their own
+results (`evidence`), whose expected values are computed after the last timed call; how sure the
+speedup is, by a bootstrap over pairs (`statistics`).
 """
 
-import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
-import numpy as np
-
-from concur.schemas.task import Task, Workload
-from concur.schemas.verdict import Fault, Status, Timing
-from concur.validators.candidate import SLOT, Candidate
-from concur.validators.draw import Case, case_of, derive, draw
-from concur.validators.ended import Ended, finding
-from concur.validators.jobs import call_job, discard, expect, send
+from concur.schemas.timing import Baseline, Clocks, Timing
+from concur.schemas.verdict import Finding
+from concur.validators.baselines import further_baselines
+from concur.validators.candidate import SLOT
+from concur.validators.clocks import sample, throttled
+from concur.validators.draw import derive
+from concur.validators.ended import finding
 from concur.validators.lock import DeviceLock
-from concur.validators.reference import Expected, Reference
+from concur.validators.options import JudgeOptions
+from concur.validators.pairs import PLANS, Caller, Pairs, Run
+from concur.validators.reference import Reference
+from concur.validators.roofline import Floors, ceiling, check_floors
+from concur.validators.statistics import Ratio, Summary, claims, combine, ratio, summarise
+from concur.validators.twoclocks import Agreed, agree
 from concur.validators.verify import check
 
 WARM_UP_S = 0.2
-"""Seconds of calls before the first block of each side, on the first workload."""
+"""Seconds of calls before the first pair that counts, on the first workload."""
 
 SHORT_WARM_UP_S = 0.05
 """The same on further workloads, where the device is at its clocks already."""
 
-_RING = 3
-_RING_BYTES = 1 << 30
-_RESAMPLES = 1000
+_UNSTABLE = 0.05
 
 
 @dataclass(frozen=True)
-class _Run:
-    """What timing one workload needs."""
+class TimingReport:
+    """What timing a solution gave: what the fields of the same name in a verdict say."""
 
-    case: Case
-    expected: Expected
-    targets: list[dict[str, Any]]
-    keep: int
-    secret: int
+    timings: tuple[Timing, ...] = ()
+    """One for each workload."""
+    clocks: tuple[Clocks, ...] = ()
+    """Two for each workload, where the device tells."""
+    baselines: tuple[Baseline, ...] = ()
+    """The baseline that was timed here, as `eager`, and further ones."""
+    findings: tuple[Finding, ...] = ()
+    """Warnings and notes; errors are raised."""
+    speedup: float | None = None
+    """Geometric mean of the workloads' speedups."""
+    speedup_low: float | None = None
+    """Lower end of its 95 % interval."""
+    speedup_high: float | None = None
+    """Upper end of it."""
+    claim: Literal["faster", "slower", "even", ""] = ""
+    """What the interval allows to be said."""
 
 
 class Stopwatch:
     """Times one solution on all workloads of a task."""
 
-    def __init__(self, candidate: Candidate, reference: Reference, lock: DeviceLock, seed: int):
-        """Take both children and the run's seed."""
-        self.candidate, self.reference, self.lock, self.seed = candidate, reference, lock, seed
-        self.task: Task = candidate.task
-        self.options = candidate.options
+    def __init__(
+        self,
+        candidate: Caller,
+        reference: Reference,
+        lock: DeviceLock,
+        seed: int,
+        options: JudgeOptions,
+    ) -> None:
+        """Take both sides, the lock of the device and the secret seed of the run."""
+        self._candidate, self._reference, self._lock = candidate, reference, lock
+        self._seed, self._options, self._task = seed, options, reference.task
+        self._clocks: list[Clocks] = []
 
-    def measure(self) -> list[Timing]:
-        """Return the times of every workload, a timed result of each verified. Raises Ended.
+    def measure(self) -> TimingReport:
+        """Return the times of every workload. Raises Ended for wrong results and impossible times.
 
-        Inputs of all workloads are handed over first, so that the device is taken only once: every
-        taking waits for all others to finish what they are at.
+        The device is taken once for all of them: every taking waits for all others to finish what
+        they are at.
         """
-        runs = []
-        try:
-            for workload in self.task.workloads:
-                with self.lock.shared():
-                    runs.append(self._prepare(workload))
-            with self.lock.exclusive():
-                times = [self._blocks(run, first=run is runs[0]) for run in runs]
-            self._ask_reference("free")
-            return [self._conclude(run, *both) for run, both in zip(runs, times, strict=True)]
-        finally:
-            for run in runs:
-                discard(run.targets)
+        with self._lock.exclusive():
+            runs = self._runs()
+        self._reference.free()
+        found = throttled(self._clocks)
+        timings, ratios = [], []
+        for run in runs:
+            with self._lock.shared():
+                verified = self._verify(run)
+            timing, speed, noticed = self._conclude(run, verified)
+            timings.append(timing)
+            ratios.append(speed)
+            found += noticed
+        others, noticed = further_baselines(self._task, self._options, self._lock, self._seed)
+        eager = [
+            Baseline(kind="eager", workload=t.workload, median_us=t.baseline_median_us)
+            for t in timings
+        ]
+        whole = combine(ratios)
+        return TimingReport(
+            timings=tuple(timings),
+            clocks=tuple(self._clocks),
+            baselines=(*eager, *others),
+            findings=(*found, *noticed),
+            speedup=round(whole.value, 4),
+            speedup_low=round(whole.low, 4),
+            speedup_high=round(whole.high, 4),
+            claim=claims(whole.low, whole.high),
+        )
 
-    def _prepare(self, workload: Workload) -> _Run:
-        cases = self._cases(workload)
-        secret = derive(self.seed, self.candidate.solution.id, workload.name, "kept")
-        keep = secret % max(1, self.options.timed_calls // 2)
-        case = cases[keep % len(cases)]
-        expected = self.reference.expected(case)
-        self._hand_over(cases)
-        targets = expect(self.task, case, self.candidate.folder, f"timed-{workload.name}")
-        return _Run(case, expected, targets, keep, secret)
+    def _runs(self) -> list[Run]:
+        ceiling(self._options.device)
+        task, device = self._task, self._options.device
+        pairs = Pairs(task, self._candidate, self._reference, SLOT, device)
+        runs: list[Run] = []
+        for workload in task.workloads:
+            before = sample(workload.name, "before", device)
+            warm_up = SHORT_WARM_UP_S if runs else WARM_UP_S
+            runs.append(pairs.run(workload, PLANS[self._options.level], self._seed, warm_up))
+            after = sample(workload.name, "after", device)
+            self._clocks += [told for told in (before, after) if told is not None]
+        return runs
 
-    def _blocks(self, run: _Run, *, first: bool) -> tuple[list[float], list[float]]:
-        """Return times of the candidate and of the baseline, in blocks A B B A."""
-        half = self.options.timed_calls // 2
-        block = {"calls": half, "first": 0, "ring": run.case.workload.name, "keep": -1}
-        warm = block | {"warm_s": WARM_UP_S if first else SHORT_WARM_UP_S}
-        again = block | {"warm_s": 0.02}
-        results = {"results": run.targets, "guard": self.candidate.guard}
-        base = self._time_reference(warm)
-        mine = self._time_candidate(run.case, warm | results | {"keep": run.keep})
-        mine += self._time_candidate(run.case, again | results)
-        base += self._time_reference(again)
-        return mine, base
+    def _verify(self, run: Run) -> int:
+        """Compare the kept calls with the oracle. Returns their number. Raises WrongResult."""
+        calls = run.evidence.calls()
+        for kept in calls:
+            expected = self._reference.expected(kept.case)
+            trial = self._options.trials
+            check(self._task, kept.case, trial, kept.results, expected, "values.timed")
+        return len(calls)
 
-    def _conclude(self, run: _Run, mine: list[float], base: list[float]) -> Timing:
-        results = self.candidate.results_of(run.case, run.targets)
-        check(self.task, run.case, self.options.trials, results, run.expected, "values.timed")
-        return summarize(run.case.workload.name, mine, base, run.secret)
-
-    def _cases(self, workload: Workload) -> list[Case]:
-        device = self.options.device
-        first = case_of(self.task, workload, device, "timed-0", self.seed)
-        size = sum(t.numel() * t.element_size() for t in draw(self.task, first, device).values())
-        number = _RING if size * _RING <= _RING_BYTES else _RING - 1
-        labels = [f"timed-{i}" for i in range(number)]
-        return [case_of(self.task, workload, device, label, self.seed) for label in labels]
-
-    def _hand_over(self, cases: list[Case]) -> None:
-        drawn = [draw(self.task, case, self.options.device) for case in cases]
-        job = call_job(self.task, cases[0]) | {"ring": cases[0].workload.name}
-        folder = self.reference.folder
-        sets = [send(self.task, t, folder, f"ring-{i}") for i, t in enumerate(drawn)]
-        results = expect(self.task, cases[0], folder)
-        slot = self.reference.baseline
-        try:
-            self._ask_reference("prepare", slot=slot, sets=sets, results=results, **job)
-        finally:
-            discard([item for items in sets for item in items])
-        folder = self.candidate.folder
-        sets = [send(self.task, t, folder, f"ring-{i}") for i, t in enumerate(drawn)]
-        del drawn
-        job |= {"args": sets[0], "guard": self.candidate.guard}
-        results = expect(self.task, cases[0], folder)
-        try:
-            self.candidate.ask("prepare", cases[0], slot=SLOT, sets=sets, results=results, **job)
-        finally:
-            discard([item for items in sets for item in items])
-
-    def _ask_reference(self, do: str, **job: Any) -> dict[str, Any]:
-        return self.reference.ask(do, (self.reference.baseline, "timing"), **job)
-
-    def _time_reference(self, job: dict[str, Any]) -> list[float]:
-        times = _plausible(self._ask_reference("time", **job), job["calls"])
-        if times is None:
-            found = finding("timing.failed", "the baseline gave no usable times")
-            raise Ended(Status.UNDECIDED, Fault.JUDGE, found)
-        return times
-
-    def _time_candidate(self, case: Case, job: dict[str, Any]) -> list[float]:
-        times = _plausible(self.candidate.ask("time", case, **job), job["calls"])
-        if times is None:
-            found = finding("timing.failed", f"{job['calls']} usable times were due, fewer came")
-            raise Ended(Status.RUNTIME_ERROR, Fault.CANDIDATE, found)
-        return times
+    def _conclude(self, run: Run, verified: int) -> tuple[Timing, Ratio, list[Finding]]:
+        """Return times, speedup and warnings of a workload. Raises Ended for what cannot be."""
+        name, mine, base = run.workload.name, run.mine, run.base
+        agreed = agree(mine, base, name)
+        own, other = summarise(agreed.us), summarise(base.us)
+        found = list(agreed.findings)
+        speed = ceiling(self._options.device)
+        limits = None
+        if speed is not None:
+            limits = Floors.of(run.argument_bytes, run.result_bytes, speed)
+            found += check_floors(own.median, other.median, limits, name)
+        gained = ratio(agreed.us, base.us, derive(self._seed, name, "bootstrap"))
+        if gained.half_width > _UNSTABLE:
+            message = f"the speedup is known to {gained.half_width:.0%} only"
+            found.append(finding("timing.unstable", message, where=name, severity="warning"))
+        timing = _timing(run, agreed, (own, other), gained, limits)
+        return timing.model_copy(update={"verified": verified}), gained, found
 
 
-def summarize(workload: str, mine: list[float], base: list[float], seed: int) -> Timing:
-    """Return medians, percentiles and the bootstrap interval of the ratio of medians."""
-    rng = np.random.default_rng(seed)
-    own, other = np.asarray(mine), np.asarray(base)
-    drawn_own = np.median(rng.choice(own, (_RESAMPLES, own.size)), axis=1)
-    drawn_other = np.median(rng.choice(other, (_RESAMPLES, other.size)), axis=1)
-    low, high = np.percentile(drawn_other / drawn_own, [2.5, 97.5])
-    own_10, own_50, own_90 = np.percentile(own, [10, 50, 90])
-    base_10, base_50, base_90 = np.percentile(other, [10, 50, 90])
+def _timing(
+    run: Run, agreed: Agreed, both: tuple[Summary, Summary], gained: Ratio, limits: Floors | None
+) -> Timing:
+    own, other = both
     return Timing(
-        workload=workload,
-        calls=own.size,
-        median_us=round(float(own_50), 3),
-        p10_us=round(float(own_10), 3),
-        p90_us=round(float(own_90), 3),
-        baseline_median_us=round(float(base_50), 3),
-        baseline_p10_us=round(float(base_10), 3),
-        baseline_p90_us=round(float(base_90), 3),
-        speedup=round(float(base_50 / own_50), 4),
-        speedup_low=round(float(low), 4),
-        speedup_high=round(float(high), 4),
+        workload=run.workload.name,
+        calls=agreed.us.size,
+        median_us=round(own.median, 3),
+        p10_us=round(own.p10, 3),
+        p90_us=round(own.p90, 3),
+        mad_us=round(own.mad, 3),
+        wall_median_us=round(summarise(run.mine.wall).median, 3),
+        baseline_median_us=round(other.median, 3),
+        baseline_p10_us=round(other.p10, 3),
+        baseline_p90_us=round(other.p90, 3),
+        baseline_mad_us=round(other.mad, 3),
+        baseline_wall_median_us=round(summarise(run.base.wall).median, 3),
+        clock=agreed.clock,
+        floor_us=None if limits is None else round(limits.all_us, 3),
+        result_floor_us=None if limits is None else round(limits.results_us, 3),
+        speedup=round(gained.value, 4),
+        speedup_low=round(gained.low, 4),
+        speedup_high=round(gained.high, 4),
     )
-
-
-def geometric_mean(values: list[float]) -> float:
-    """Return the geometric mean of positive numbers, rounded to four decimals."""
-    return round(math.exp(sum(map(math.log, values)) / len(values)), 4)
-
-
-def _plausible(answer: dict[str, Any], calls: int) -> list[float] | None:
-    times = answer.get("times")
-    if not isinstance(times, list):
-        return None
-    numbers = [t for t in times if isinstance(t, float) and 0 < t < 1e9]
-    return numbers if len(numbers) == calls else None
