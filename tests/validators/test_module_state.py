@@ -41,7 +41,7 @@ def test_a_switch_that_was_changed_is_told_and_put_back(host: Host, line: str, n
     assert torch.get_default_dtype() is torch.float32 and not torch.is_grad_enabled()
     assert torch.backends.cuda.matmul.allow_tf32 is False
     host.load(module("return x * 2"))
-    assert host.call({"x": X}, model="another")["notes"] == []
+    assert host.call({"x": X})["notes"] == []
 
 
 def test_switches_are_put_back_after_an_error(host: Host) -> None:

@@ -86,6 +86,7 @@ class Server:
             changed = self._switches.restore_stream() + self._switches.restore()
         if not hasattr(module, job["name"]):
             raise Refused("symbol", f"{job['module']} defines no {job['name']!r}")
+        self._models = {k: m for k, m in self._models.items() if k[0] != job["slot"]}
         self._slots[job["slot"]] = _Slot(job["kind"], getattr(module, job["name"]))
         return {"notes": [f"flag: {name}" for name in changed]}
 
