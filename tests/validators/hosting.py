@@ -29,10 +29,13 @@ class Host:
         self.memory = Lent()
         self.server = Server(self.memory, {"tf32": False, "threads": 1, "torch_seed": 3})
 
-    def load(self, source: str, kind: str = "module", name: str = "ModelNew") -> dict[str, Any]:
+    def load(
+        self, source: str, kind: str = "module", name: str = "ModelNew", *, compiled: bool = False
+    ) -> dict[str, Any]:
         files = [{"path": "sub/entry.py", "content": source}]
         entry = {"slot": "candidate", "entry": "sub/entry.py", "module": "model_new", "name": name}
-        return self.server.load({"kind": kind, "files": files, **entry}, [])
+        job = {"kind": kind, "files": files, "compiled": compiled, **entry}
+        return self.server.load(job, [])
 
     def call(self, tensors: dict[str, torch.Tensor], **changes: Any) -> dict[str, Any]:
         """Call with a result y of float32[4], unless told otherwise; w... are parameters."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from concur.validators.inside import modules
 from concur.validators.inside.serve import Refused
 
 from .hosting import Host, X, module
@@ -66,7 +67,7 @@ def test_parameters_are_set_in_place(host: Host) -> None:
         "parameter 'w_b' was matched with 'fc.bias' by its shape",
         "parameter 'w_fc' was matched with 'fc.weight' by its shape",
     ]
-    (model,) = host.server._models.values()
+    ((model, _),) = host.server._models.values()
     address = model.fc.weight.data_ptr()
     assert torch.allclose(host.shadow(), weight @ X + bias)
     host.call(tensors | {"w_fc": 2 * weight})
@@ -121,3 +122,21 @@ def test_a_module_is_widened_for_itself(host: Host) -> None:
     wide = tensors["w_fc"].double() @ X.double() + tensors["w_b"].double()
     assert torch.allclose(host.shadow("float64"), wide, rtol=1e-14)
     assert host.call(tensors)["results"][0]["dtype"] == "float32"
+
+
+def test_a_compiled_module_is_filled_as_any_other(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrapped = []
+
+    def compile_(model: torch.nn.Module) -> torch.nn.Module:
+        wrapped.append(model)
+        return torch.nn.Sequential(model)
+
+    monkeypatch.setattr(modules, "_compile", compile_)
+    host.load(WEIGHTED, compiled=True)
+    weight = torch.randn(4, 4)
+    for factor in (1, 2):
+        host.call({"x": X, "w_fc": factor * weight, "w_b": X})
+        assert torch.allclose(host.shadow(), factor * weight @ X + X, atol=1e-5)
+    assert len(wrapped) == 1

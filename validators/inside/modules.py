@@ -29,6 +29,7 @@ _MOST_KERNELS = 200
 _C: Any = torch._C
 _cuda: Any = torch.cuda
 _profile, _CUDA = profiler.profile, profiler.ProfilerActivity.CUDA
+_compile = torch.compile
 _wait_for_device = getattr(_C, "_cuda_synchronize", None)
 _empty_cache = getattr(_C, "_cuda_emptyCache", None)
 
@@ -41,6 +42,7 @@ class _Slot:
 
     kind: str
     loaded: Any
+    compiled: bool
 
 
 class Server:
@@ -58,7 +60,7 @@ class Server:
         self._stopwatch = Stopwatch(memory.driver) if memory.driver is not None else None
         self._last_error = _last_error_reader() if memory.device == "cuda" else None
         self._slots: dict[str, _Slot] = {}
-        self._models: dict[tuple[str, str, str], Any] = {}
+        self._models: dict[tuple[str, str, str], tuple[Any, Callable[..., Any]]] = {}
         self._held: list[tuple[str, Seen]] = []
 
     def arena(self, job: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
@@ -69,7 +71,8 @@ class Server:
     def load(self, job: dict[str, Any], _descriptors: list[int]) -> dict[str, Any]:
         """Write the sources into the private folder and import the entry from there.
 
-        Raises Refused (symbol) where it does not define the name that is asked for.
+        `compiled` has the modules of a slot run through `torch.compile`. Raises Refused (symbol)
+        where the entry does not define the name that is asked for.
         """
         folder = self._home / job["slot"]
         for file in job["files"]:
@@ -87,7 +90,9 @@ class Server:
         if not hasattr(module, job["name"]):
             raise Refused("symbol", f"{job['module']} defines no {job['name']!r}")
         self._models = {k: m for k, m in self._models.items() if k[0] != job["slot"]}
-        self._slots[job["slot"]] = _Slot(job["kind"], getattr(module, job["name"]))
+        self._slots[job["slot"]] = _Slot(
+            job["kind"], getattr(module, job["name"]), job.get("compiled", False)
+        )
         return {"notes": [f"flag: {name}" for name in changed]}
 
     def call(self, job: dict[str, Any], _descriptors: list[int]) -> dict[str, Any]:
@@ -183,18 +188,20 @@ class Server:
             return lambda: slot.loaded(**arguments, **job["keywords"]), []
         key = (job["slot"], job["mode"], job["model"])
         fresh = key not in self._models
-        if fresh:
-            model = slot.loaded(*job["constructor"]).to(self._memory.device).eval()
-            model = model.double() if job["mode"] == "float64" else model
-        else:
-            model = self._models[key]
+        model, run = self._build(slot, job) if fresh else self._models[key]
         notes: list[str] = []
         if fresh or job["parameters"] == "set":
             names = [a["name"] for a in job["args"] if a["role"] == "parameter"]
             notes = fill(model, {name: arguments[name] for name in names})
-        self._models[key] = model
+        self._models[key] = (model, run)
         inputs = [arguments[a["name"]] for a in job["args"] if a["role"] == "input"]
-        return lambda: model(*inputs, *job["extra"]), notes
+        return lambda: run(*inputs, *job["extra"]), notes
+
+    def _build(self, slot: _Slot, job: dict[str, Any]) -> tuple[Any, Callable[..., Any]]:
+        """Return a new module and what is to be called in its place."""
+        model = slot.loaded(*job["constructor"]).to(self._memory.device).eval()
+        model = model.double() if job["mode"] == "float64" else model
+        return model, _compile(model) if slot.compiled else model
 
     def _record(
         self,
