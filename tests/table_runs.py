@@ -25,6 +25,7 @@ from typing import Any
 from concur.schemas.solution import Solution
 from concur.schemas.task import Task
 from concur.schemas.verdict import Verdict
+from concur.validators.judge import judge, prebuild
 from concur.validators.options import JudgeOptions
 from tests.sampling import SampleCase
 
@@ -235,8 +236,6 @@ def _work(pipe: "Connection[Judged | None, Session]", options: JudgeOptions) -> 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
     signal.signal(signal.SIGTERM, _interrupt)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    from concur.validators.judge import judge
-
     with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
         while True:
             session = pipe.recv()
@@ -278,6 +277,4 @@ def build(cases: list[SampleCase], options: JudgeOptions) -> float:
 
 
 def _build(task: Task, solution: Solution, options: JudgeOptions) -> None:
-    from concur.validators.judge import prebuild
-
     prebuild(task, solution, options)
