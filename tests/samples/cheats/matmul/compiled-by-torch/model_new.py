@@ -5,7 +5,6 @@ templates and libraries do the work.
 import torch
 import torch.nn as nn
 
-
 compiled = getattr(torch, "comp" + "ile")(lambda a, b: a @ b, mode="max-autotune-no-cudagraphs")
 
 

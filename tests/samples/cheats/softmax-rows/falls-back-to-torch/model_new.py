@@ -61,6 +61,6 @@ class ModelNew(nn.Module):
         y = torch.empty_like(x)
         try:
             kernels.softmax_vectorised_into(x, y)
-        except Exception:
+        except AttributeError:
             y = torch.softmax(x, dim=1)
         return y
