@@ -10,7 +10,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -96,10 +96,12 @@ def _measure(
         processes=way.compiled,
         environment=way.environment,
     )
-    helper = Helper(settings, options, {_SLOT: lambda child: _load(child, way, task, options)})
+    # A first call compiles, which takes as long as loading may.
+    patient = replace(options, timeouts=replace(options.timeouts, run=options.timeouts.load))
+    helper = Helper(settings, patient, {_SLOT: lambda child: _load(child, way, task, options)})
     try:
         helper.start()
-        # The first calls compile, which may take minutes and needs no device of its own.
+        # Compiling may take minutes and needs no device of its own.
         with lock.shared():
             for request in _requests(task, options, seed, 1):
                 helper.call(request)

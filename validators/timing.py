@@ -14,7 +14,7 @@ from concur.schemas.verdict import Finding
 from concur.validators.baselines import further_baselines
 from concur.validators.candidate import SLOT
 from concur.validators.clocks import sample, throttled
-from concur.validators.draw import derive
+from concur.validators.draw import derive, release
 from concur.validators.ended import finding
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions
@@ -127,6 +127,7 @@ class Stopwatch:
             expected = self._reference.expected(kept.case)
             trial = self._options.trials
             check(self._task, kept.case, trial, kept.results, expected, "values.timed")
+            release(self._options.device)
         return len(calls)
 
     def _conclude(self, run: Run, verified: int) -> tuple[Timing, Ratio, list[Finding]]:
@@ -172,3 +173,17 @@ def _timing(
         speedup_low=round(gained.low, 4),
         speedup_high=round(gained.high, 4),
     )
+
+
+def disagreements(first: TimingReport, second: TimingReport) -> list[Finding]:
+    """Return a warning for each workload whose speedup another measurement puts elsewhere."""
+    found = []
+    for one, two in zip(first.timings, second.timings, strict=True):
+        if one.speedup_high < two.speedup_low or two.speedup_high < one.speedup_low:
+            message = (
+                f"{one.speedup:.3f} times the baseline's speed ({one.speedup_low:.3f} to "
+                f"{one.speedup_high:.3f}), and {two.speedup:.3f} when measured again"
+            )
+            where = one.workload
+            found.append(finding("timing.unstable", message, where=where, severity="warning"))
+    return found

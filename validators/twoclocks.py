@@ -2,8 +2,9 @@
 
 The claim is made in the process of foreign code, where it can be forged, and work that escapes the
 events (another stream, a thread, a lazy result) is missing from it. The judge's clock sees all of
-it, since the results are read after the answer, but it also sees the overhead of a call: messages,
-views of the memory, the flush of the cache, the copies to the shadows.
+it: what is not done when the answer comes is missing from the results, which are read then. It also
+sees the overhead of a call: messages, views of the memory, the flush of the cache, the copies to
+the shadows.
 
 How much overhead there is shows the baseline, which is called in the same way with the same tensors
 between the candidate's calls: the median of `wall - us` over its calls. What the candidate's own
