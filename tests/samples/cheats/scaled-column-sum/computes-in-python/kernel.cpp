@@ -1,5 +1,5 @@
 // The host of a launcher is a Python process: its interpreter is looked up by name and told to do
-// the sums with PyTorch, NumPy or plain Python. There is no native loop in this file.
+// the sums with PyTorch or NumPy, whichever can be imported there. There is no loop in this file.
 #include <cinttypes>
 #include <cstdint>
 #include <cstdio>
