@@ -30,8 +30,14 @@ class Host:
         self.server = Server(self.memory, {"tf32": False, "threads": 1, "torch_seed": 3})
 
     def load(
-        self, source: str, kind: str = "module", name: str = "ModelNew", *, compiled: bool = False
+        self,
+        source: str,
+        kind: str = "reference",
+        name: str = "ModelNew",
+        *,
+        compiled: bool = False,
     ) -> dict[str, Any]:
+        """Load as a reference is: a solution would have the builds of this process replaced."""
         files = [{"path": "sub/entry.py", "content": source}]
         entry = {"slot": "candidate", "entry": "sub/entry.py", "module": "model_new", "name": name}
         job = {"kind": kind, "files": files, "compiled": compiled, **entry}

@@ -59,6 +59,7 @@ class Server:
         self._switches = Switches(settings["tf32"])
         self._stopwatch = Stopwatch(memory.driver) if memory.driver is not None else None
         self._last_error = _last_error_reader() if memory.device == "cuda" else None
+        self._intercepted = False
         self._slots: dict[str, _Slot] = {}
         self._models: dict[tuple[str, str, str], tuple[Any, Callable[..., Any]]] = {}
         self._held: list[tuple[str, Seen]] = []
@@ -79,6 +80,12 @@ class Server:
             path = folder / PurePosixPath(file["path"])
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(file["content"], encoding="utf-8")
+        if job["kind"] == "module" and not self._intercepted:
+            # Late, since it imports much that references have no use for.
+            from concur.validators.inside import builds
+
+            builds.intercept()
+            self._intercepted = True
         spec = importlib.util.spec_from_file_location(job["module"], folder / job["entry"])
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
