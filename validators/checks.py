@@ -144,10 +144,11 @@ def nothing_is_random(sample: Sample) -> Iterator[Finding]:
 
 
 def launcher_is_there(sample: Sample) -> Iterator[Finding]:
-    """Each solution passes the screens of its contract."""
+    """Each solution passes the screens of its contract; what they only hint at is a warning."""
     for path, solution in _solutions(sample):
         for found in screen(sample.task, solution):
-            yield found.model_copy(update={"path": f"{path}/{solution.entry}"})
+            file = found.path or solution.entry
+            yield found.model_copy(update={"path": f"{path}/{file}"})
 
 
 def symbols_occur(sample: Sample) -> Iterator[Finding]:

@@ -188,6 +188,12 @@ RULES: tuple[Rule, ...] = (
         "Return memory of its own for each result, unless the task declares a view.",
     ),
     Rule(
+        *("structure.flag", "workloads", None, Fault.NONE),
+        "The solution leaves PyTorch's global settings as they are.",
+        "They would change whatever runs in the same process afterwards; the judge puts them back.",
+        "State precision and mode where they are used.",
+    ),
+    Rule(
         *("shape.result", "workloads", Status.WRONG_SHAPE, Fault.CANDIDATE),
         "A result has the declared shape.",
         "Comparing first would let a broadcast hide it.",
@@ -247,6 +253,13 @@ RULES: tuple[Rule, ...] = (
         "Weights that change in place change the results.",
         "Weights prepared once and kept would answer for weights that are gone.",
         "Prepare weights within the call.",
+    ),
+    Rule(
+        *("probe.unfit", "probes", None, Fault.NONE),
+        "A probe suits the task.",
+        "Inputs on which the oracle itself is not finite, or not exact, tell nothing; they are left"
+        " out.",
+        "Nothing; a task can also declare which probes fit.",
     ),
     Rule(
         *("structure.held", "probes", Status.WRONG_STRUCTURE, Fault.CANDIDATE),

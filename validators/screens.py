@@ -34,7 +34,12 @@ _UNREADABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
 def screen(task: Task, solution: Solution) -> Iterator[Finding]:
-    """Yield an error for everything that excludes a solution from being compiled."""
+    """Yield an error for all that excludes a solution from being compiled, then the hints."""
+    yield from _excluding(task, solution)
+    yield from hints(solution)
+
+
+def _excluding(task: Task, solution: Solution) -> Iterator[Finding]:
     for flag in solution.compile_flags:
         if _FAST.fullmatch(flag) and not task.allowed_precision:
             yield finding(

@@ -280,8 +280,7 @@ def test_the_corpus_is_honest() -> None:
     for sample in _samples(CORPUS):
         attempts = [a.solution for log in sample.trajectories for a in log.attempts]
         for solution in (*sample.solutions, *attempts):
-            assert list(screen(sample.task, solution)) == [], solution.name
-            seen.update(hint.severity for hint in hints(solution))
+            seen.update(hint.severity for hint in screen(sample.task, solution))
             seen["solutions"] += 1
     assert seen["solutions"] > 80
     assert seen["error"] == 0 and seen["warning"] == 0
