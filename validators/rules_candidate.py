@@ -182,10 +182,11 @@ RULES: tuple[Rule, ...] = (
         "Name them as the task does.",
     ),
     Rule(
-        *("structure.alias", "workloads", Status.WRONG_STRUCTURE, Fault.CANDIDATE),
+        *("structure.alias", "workloads", None, Fault.NONE),
         "A result does not share memory with an input or another result.",
-        "It would change with whatever happens to the other.",
-        "Return memory of its own for each result, unless the task declares a view.",
+        "It would change with whatever happens to the other. A view can be right, so that this"
+        " warns.",
+        "Return memory of its own for each result.",
     ),
     Rule(
         *("structure.flag", "workloads", None, Fault.NONE),
@@ -262,9 +263,10 @@ RULES: tuple[Rule, ...] = (
         "Nothing; a task can also declare which probes fit.",
     ),
     Rule(
-        *("structure.held", "probes", Status.WRONG_STRUCTURE, Fault.CANDIDATE),
+        *("structure.held", "probes", None, Fault.NONE),
         "A result keeps its values while later calls run.",
-        "One buffer that is returned again and again is overwritten under its owner.",
+        "One buffer that is returned again and again is overwritten under its owner. The values of"
+        " each call were right, so that this warns.",
         "Return fresh memory in every call.",
     ),
 )

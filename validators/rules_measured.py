@@ -29,13 +29,13 @@ RULES: tuple[Rule, ...] = (
         "Look for work that is left out, cached, or done elsewhere.",
     ),
     Rule(
-        *("timing.throttled", "timing", Status.UNDECIDED, Fault.INFRASTRUCTURE),
+        *("timing.throttled", "timing", None, Fault.NONE),
         "The device kept its clock rate during timing.",
         "Times at a falling clock rate compare nothing.",
         "Judge again when the device is cool and idle.",
     ),
     Rule(
-        *("timing.unstable", "timing", Status.UNDECIDED, Fault.INFRASTRUCTURE),
+        *("timing.unstable", "timing", None, Fault.NONE),
         "Times of equal calls are alike.",
         "A ratio of scattered times has no meaning.",
         "Judge again on an idle device.",
