@@ -4,9 +4,10 @@ A tokenizer of its own rather than a parser: it needs no dependency, does not gi
 only a preprocessor can complete, and takes time in proportion to the text whatever that holds.
 Known to it: comments, string and character literals with prefixes, raw strings, lines continued by
 a backslash (inside comments and names too), digraphs, digit separators, and `#if 0` blocks.
-Not expanded: macros, and names that `##` pastes together. Not known: trigraphs.
+Macros are not expanded; `pasted` guesses at those that put names together. Not known: trigraphs.
 """
 
+import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -150,3 +151,42 @@ def _join_lines(text: str) -> tuple[str, list[int], list[int]]:
         end = match.end()
     kept.append(text[end:])
     return "".join(kept), cuts, removed
+
+
+def pasted(found: list[Token]) -> list[Token]:
+    """Return tokens with uses of macros that paste names together replaced by the one name.
+
+    Arguments are joined in their order, whatever the macro does with them: a guess, for hints.
+    """
+    pasting = set()
+    for i, token in enumerate(found):
+        if token.text == "define" and token.directive == "define" and i + 1 < len(found):
+            body = found[i + 1 : i + 200]
+            line = itertools.takewhile(lambda t: t.directive and t.text != "#", body)
+            if any(t.text == "##" for t in line):
+                pasting.add(found[i + 1].text)
+    if not pasting:
+        return found
+    kept: list[Token] = []
+    i = 0
+    while i < len(found):
+        end = _end_of_use(found, i) if found[i].text in pasting else i
+        if end > i:
+            name = "".join(t.text for t in found[i + 2 : end] if t.kind == "name")
+            kept.append(found[i]._replace(text=name, end=found[end].end))
+        else:
+            kept.append(found[i])
+        i = end + 1
+    return kept
+
+
+def _end_of_use(found: list[Token], i: int) -> int:
+    """Return where the bracket behind a macro is closed, if it holds plain names; otherwise `i`."""
+    if found[i].directive == "define" or i + 1 >= len(found) or found[i + 1].text != "(":
+        return i
+    for j in range(i + 2, min(i + 30, len(found))):
+        if found[j].text == ")":
+            return j
+        if found[j].kind != "name" and found[j].text != ",":
+            break
+    return i

@@ -1,13 +1,13 @@
 """Hints from CUDA and C++ sources: tokens that call libraries, the host, clocks or threads.
 
-Names that macros put together are not seen; what a solution really runs is measured later.
+Macros are not expanded; what a solution really runs is measured later.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
-from concur.validators.cuda_text import Token, tokens
+from concur.validators.cuda_text import Token, pasted, tokens
 from concur.validators.library_names import (
     OPERATIONS,
     UNMISTAKABLE,
@@ -64,7 +64,7 @@ _CLOCKS = re.compile(
     r"|cu(?:da)?LaunchKernel\w*|cu(?:da)?(?:Device|Ctx|Stream)Synchronize|time|clock"
 )
 _GRAPHS = frozenset(["cudaGraphInstantiate", "cudaStreamBeginCapture", "cudaGraphLaunch"])
-_KEEPERS = frozenset(["map", "unordered_map", "set", "unordered_set", "vector", "deque", "list"])
+_KEEPERS = frozenset(["map", "unordered_map", "set", "unordered_set", "vector", "deque", "Tensor"])
 _TORCH = frozenset(["at", "torch", "aten"])
 _ASSEMBLY = frozenset(["asm", "__asm__", "__asm"])
 # Before a name they leave it a use; another name there makes it a declaration.
@@ -76,7 +76,7 @@ def look_at_cuda(text: str) -> Iterator[Hint]:
 
     The sources are untrusted: the time taken grows with their length, whatever they hold.
     """
-    code = _Code(list(tokens(text)))
+    code = _Code(pasted(list(tokens(text))))
     for look in _LOOKS:
         yield from look(code)
 

@@ -57,6 +57,8 @@ def in_forward(*statements: str, before: str = "") -> str:
         ("#include <cublas_v2.h>\n", [("library-call", 1, "info")]),
         ('#include "cudnn.h"\n', [("library-call", 1, "info")]),
         ("\nauto y = torch::softmax(x, -1);", [("library-call", 2, "warning")]),
+        ("#define J(a, b) a##b\nauto y = at::J(mat, mul)(x);", [("library-call", 2, "warning")]),
+        ("#define J(a, b) a##b\nint r = J(dl, open)(n, 1);", [("host", 2, "warning")]),
         ("auto y = at::native::foo(x);", [("library-call", 1, "warning")]),
         ("auto y = ::at::_ops::mm::call(x);", [("library-call", 1, "warning")]),
         ("namespace t = at;\nauto y = t::bmm(x, w);", [("library-call", 2, "warning")]),
@@ -316,6 +318,7 @@ def solution_of(path: str, content: str) -> Solution:
         ("k.cu", "at::" * 50_000),
         ("k.cu", "asm(" * 30_000),
         ("k.cu", "static " * 50_000),
+        ("k.cu", "#define a(b) b##b a(\n" * 20_000),
         ("k.cu", "catch(...){" * 20_000),
     ],
 )
