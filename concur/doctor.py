@@ -17,8 +17,7 @@ from concur import tokens
 from concur.errors import MissingDependency
 from concur.validate import INSTALL_JUDGE
 from concur.validators.failures import ChildFailed
-from concur.validators.isolation import ESSENTIAL
-from concur.validators.process import Child, ChildSettings
+from concur.validators.process import Child, ChildSettings, missing_layers
 
 MINIMUM_PYTHON = (3, 11)
 _FREE_GB = 10
@@ -113,10 +112,10 @@ def _isolation() -> Examined:
     try:
         with Child(ChildSettings("launcher", "cpu")) as child:
             layers = child.layers
+        missing = missing_layers()
     except ChildFailed as error:
         return Examined(subject, False, f"no solution can be run: {error}", INSTALL_JUDGE)
     detail = ", ".join(layers)
-    missing = [layer for layer in ESSENTIAL if layer not in layers]
     if not missing:
         return Examined(subject, True, detail)
     return Examined(

@@ -14,7 +14,7 @@ import torch
 from concur.schemas.rules import RULES_VERSION
 from concur.schemas.task import Task, Workload
 from concur.schemas.verdict import Admission, Fault, Finding, Measurement, Outcome, Status
-from concur.validators.compare import compare_exactly, compare_floats
+from concur.validators.compare import compare, compare_exactly, compare_floats
 from concur.validators.draw import Case, case_of, draw, release
 from concur.validators.ended import Ended, finding
 from concur.validators.environment import Device, probe
@@ -177,18 +177,18 @@ class _Visit:
         several = any(r.numel() > 1 for r in expected.results)
         for subject in ("zeros", *(["constant"] if several else []), *tensors):
             wrong = elements = 0
+            refused = False
             for position, oracle in enumerate(expected.results):
                 fake = _worthless(subject, oracle, tensors)
                 if fake is None:
                     break
-                if oracle.is_floating_point():
-                    difference = compare_floats(fake, oracle, expected.rtol[position])
-                else:
-                    difference = compare_exactly(fake, oracle)
+                rtol = expected.rtol[position]
+                difference = compare(self.task.tolerance, fake, oracle, rtol)
                 wrong, elements = wrong + difference.wrong, elements + difference.elements
+                refused = refused or not difference.accepted
             else:
                 share = wrong / max(1, elements)
-                self._measure("trivial", workload.name, subject, (share, 0.0), wrong > 0)
+                self._measure("trivial", workload.name, subject, (share, 0.0), refused)
 
     def _influence(self, reference: Reference, workloads: tuple[Workload, ...]) -> None:
         for argument in self.task.arguments:

@@ -58,6 +58,9 @@ class Arena:
     def __init__(self, device: Device, size: int) -> None:
         """Allocate at least `size` bytes. Raises OSError, DriverError or MemoryError."""
         self.device = device
+        self.descriptor = -1
+        self.size = 0
+        self.memory: torch.Tensor
         self._mapped: mmap.mmap | None = None
         self._address = 0
         if device == "cuda":
@@ -122,6 +125,6 @@ _DRIVERS: list[Driver] = []
 
 def _driver() -> Driver:
     if not _DRIVERS:
-        torch.cuda.init()
+        torch.empty(1, device="cuda")  # makes the context that is current from then on
         _DRIVERS.append(Driver())
     return _DRIVERS[0]

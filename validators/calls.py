@@ -6,6 +6,7 @@ of them show what was written outside.
 """
 
 import random
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -20,6 +21,7 @@ from concur.validators.arena import Arena
 from concur.validators.draw import Case
 from concur.validators.environment import Device
 from concur.validators.process import Child
+from concur.validators.roofline import flush_cache
 
 GAP = 1 << 16
 """Bytes between two tensors, at the least: what is written there is seen."""
@@ -69,7 +71,7 @@ class Called:
     overwritten: list[str]
     """What was written outside, in words."""
     wall_us: float
-    """Microseconds on the judge's clock from the command to the answer."""
+    """Microseconds on the judge's clock from the command until the results were read."""
     us: float | None
     """Microseconds between the child's events, for a timed call."""
 
@@ -118,9 +120,16 @@ class Line:
         arena = self._lay_out(places, request.layout)
         self._write(arena, places, request)
         job = _job(request, places)
+        if request.timed:
+            flush_cache(self.device)
         self._settle()
+        begin = time.perf_counter()
         answer = self.child.ask("call", timeout, **job)
-        called = self._collect(arena, places, request, answer)
+        results = [_read(arena, place) for place in places if place.role == "shadow"]
+        self._settle()
+        # To here, since a child may answer early and let its work go on while results are read.
+        wall_us = (time.perf_counter() - begin) * 1e6
+        called = self._collect(arena, places, request, (results, answer, wall_us))
         self._places = places
         return called
 
@@ -142,15 +151,6 @@ class Line:
         self._settle()
         self.child.ask("recopy", timeout, results=_results(self._places))
         return [_read(arena, place) for place in shadows]
-
-    def scribble(self, byte: int) -> None:
-        """Overwrite the arguments of the last call, as their owner may at any time."""
-        assert self._arena is not None
-        for place in self._places:
-            if place.role == "input":
-                end = place.offset + place.size
-                self._arena.memory[place.offset : end].fill_(byte)
-        self._settle()
 
     def close(self) -> None:
         """Kill the child and give the memory back. May be called again."""
@@ -196,9 +196,13 @@ class Line:
             torch.cuda.synchronize()
 
     def _collect(
-        self, arena: Arena, places: list[Place], request: Request, answer: dict[str, Any]
+        self,
+        arena: Arena,
+        places: list[Place],
+        request: Request,
+        came: tuple[list[torch.Tensor], dict[str, Any], float],
     ) -> Called:
-        results = [_read(arena, place) for place in places if place.role == "shadow"]
+        results, answer, wall_us = came
         mutated = [
             p.name
             for p in places
@@ -213,8 +217,8 @@ class Line:
             answer=answer,
             mutated=mutated,
             overwritten=_overwritten(arena, places, request.guard),
-            wall_us=float(answer["wall_us"]),
-            us=float(spent) if isinstance(spent, float | int) else None,
+            wall_us=wall_us,
+            us=spent if isinstance(spent, float) else None,
         )
 
 

@@ -18,7 +18,6 @@ from concur.validators.ended import Ended, ended_by, finding
 from concur.validators.environment import architecture
 from concur.validators.failures import ChildFailed
 from concur.validators.ghost import emptied
-from concur.validators.isolation import ESSENTIAL
 from concur.validators.options import JudgeOptions
 from concur.validators.process import Child, ChildSettings
 
@@ -73,7 +72,6 @@ class Candidate:
         try:
             child = Child(settings)
             self._line = Line(child, self.options.device)
-            self._refuse_open(child)
             child.needs = self.builder.answer
             self._load(child)
         except ChildFailed as error:
@@ -119,29 +117,26 @@ class Candidate:
         if self.is_module:
             twin.builder.transform = emptied
         else:
+            texts = [f.content for f in self.solution.files]
             files = tuple(
-                f.model_copy(update={"content": emptied(f.content)}) for f in self.solution.files
+                f.model_copy(update={"content": emptied(f.content, texts)})
+                for f in self.solution.files
             )
             twin.solution = self.solution.model_copy(update={"files": files})
         return twin
-
-    def _refuse_open(self, child: Child) -> None:
-        missing = [layer for layer in ESSENTIAL if layer not in child.layers]
-        if missing and not self.options.trust:
-            message = f"this machine does not offer: {', '.join(missing)}"
-            found = finding("isolation.missing", message)
-            raise Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
 
     def _load(self, child: Child) -> None:
         timeout = self.options.timeouts.load
         if self.is_module:
             files = [{"path": f.path, "content": f.content} for f in self.solution.files]
-            job = {"kind": "module", "entry": self.solution.entry, "name": "ModelNew"}
-            child.ask("load", timeout, slot=SLOT, module="model_new", files=files, **job)
+            entry = self.solution.entry
+            told: dict[str, Any] = {"kind": "module", "name": "ModelNew", "module": "model_new"}
+            child.ask("load", timeout, slot=SLOT, files=files, entry=entry, **told)
             return
         library = sealed(self.library)
         try:
-            job = {"kind": "launcher", "name": "launch", "types": scalar_types(self.task)}
+            types = scalar_types(self.task)
+            job: dict[str, Any] = {"kind": "launcher", "name": "launch", "types": types}
             child.ask("load", timeout, descriptors=(library,), slot=SLOT, **job)
         finally:
             os.close(library)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from concur.schemas.solution import Contract, Solution
+from concur.schemas.solution import Solution
 from concur.schemas.task import Task, Workload
 from concur.schemas.verdict import Comparison, Environment, Fault, Finding, Status
 from concur.validators.audit import empty_kernels_must_fail
@@ -14,13 +14,15 @@ from concur.validators.candidate import SLOT, Candidate
 from concur.validators.draw import Case, case_of, derive, draw, release
 from concur.validators.ended import Ended, ended_by, finding
 from concur.validators.failures import ChildError, ChildFailed
+from concur.validators.fitness import missing_device
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions
 from concur.validators.ownwork import library_findings, vendor_files
-from concur.validators.probes import probe_cases
+from concur.validators.probes import Probe, exactly, probes_of, unfit
+from concur.validators.process import missing_layers
 from concur.validators.reference import Reference
 from concur.validators.screens import screen
-from concur.validators.timing import Stopwatch, TimingReport
+from concur.validators.timing import Stopwatch, TimingReport, disagreements
 from concur.validators.verify import WrongResult, check
 
 
@@ -67,6 +69,7 @@ class Gates:
         steps: list[tuple[str, Callable[[], None]]] = [
             ("schema", self._schema),
             ("screens", self._screens),
+            ("isolation", self._isolation),
             ("compile", self.candidate.compile),
             ("load", self._load),
             ("first-workload", self._first_workload),
@@ -89,7 +92,7 @@ class Gates:
         if self.solution.task_id != self.task.id:
             found = finding("abi.task", "the solution belongs to another task")
             raise Ended(Status.SCHEMA_INVALID, Fault.CANDIDATE, found)
-        missing = _missing_device(self.task, self.solution, self.bench.environment)
+        missing = missing_device(self.task, self.solution, self.bench.environment)
         if missing:
             found = finding("abi.device", missing)
             raise Ended(Status.UNSUPPORTED, Fault.INFRASTRUCTURE, found)
@@ -100,6 +103,12 @@ class Gates:
         self.findings += [f for f in found if f.severity != "error"]
         if refused:
             raise Ended(Status.SCREENED_OUT, Fault.CANDIDATE, *refused)
+
+    def _isolation(self) -> None:
+        missing = () if self.options.trust else missing_layers()
+        if missing:
+            found = finding("isolation.missing", f"not offered here: {', '.join(missing)}")
+            raise Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
 
     def _load(self) -> None:
         self.bench.reference()  # started here, where the device is not held
@@ -164,22 +173,34 @@ class Gates:
                 self._judge(case, tensors, "repeat", self.options.trials, "values.repeat")
 
     def _probes(self) -> None:
-        device, level = self.options.device, self.options.level
-        for workload in self.task.workloads:
-            for probe in probe_cases(self.task, workload, device, self.seed, level):
-                with self.bench.lock.shared():
-                    self._judge(probe.case, probe.tensors, "probe", self.options.trials, probe.rule)
+        device, row = self.options.device, ""
+        for probe in probes_of(self.task, device, self.seed, self.options.level):
+            if not probe.in_place:
+                row = f"{probe.case.workload.name}/{probe.case.label}"
+            with self.bench.lock.shared():
+                self._probe(probe, row)
+                release(device)
+
+    def _probe(self, probe: Probe, layout: str) -> None:
+        case = probe.case
+        called = self.candidate.call(self._request(case, probe.tensors, layout))
+        expected = self.bench.reference().expected_of(case, probe.tensors)
+        reason = unfit(self.task, probe, expected)
+        if reason:
+            message, where = f"a probe was left out: {reason}", f"{case.workload.name}/{case.label}"
+            self.findings.append(finding("probe.unfit", message, where=where, severity="info"))
+            return
+        wanted = exactly(expected) if probe.expect == "exact" else expected
+        check(self.task, case, self.options.trials, called.results, wanted, probe.rule)
 
     def _held(self) -> None:
-        """Results must outlive the next call, and must not change with their inputs."""
+        """Results must outlive the next call."""
         workload = cheapest(self.task, self.options)
         a, b = (self._case(workload, f"held-{which}") for which in "ab")
         with self.bench.lock.shared():
             first = draw(self.task, a, self.options.device)
             request = self._request(a, first, "held")
             kept = self.candidate.call(replace(request, hold=True)).results
-            self.candidate.line.scribble(0)
-            self._same(kept, workload, "structure.alias", "a result changes with an input")
             second = draw(self.task, b, self.options.device)
             self.candidate.call(self._request(b, second, "held"))
             self._same(kept, workload, "structure.held", "the next call overwrites a result")
@@ -187,15 +208,22 @@ class Gates:
     def _same(self, kept: list[torch.Tensor], workload: Workload, rule: str, message: str) -> None:
         now = self.candidate.recopy(workload.name)
         if not all(torch.equal(_raw(a), _raw(b)) for a, b in zip(kept, now, strict=True)):
-            found = finding(rule, message, where=workload.name, severity="warning")
-            self.findings.append(found)
+            found = finding(rule, message, where=workload.name)
+            raise Ended(Status.WRONG_VALUES, Fault.CANDIDATE, found)
 
     def _timing(self) -> None:
-        stopwatch = Stopwatch(
-            self.candidate, self.bench.reference(), self.bench.lock, self.seed, self.options
-        )
-        self.timing = stopwatch.measure()
+        self.timing = self._stopwatch("once").measure()
         self.findings += self.timing.findings
+        if self.options.level == "audit":
+            again = self._stopwatch("again").measure()
+            self.findings += disagreements(self.timing, again)
+
+    def _stopwatch(self, label: str) -> Stopwatch:
+        """Return a stopwatch whose inputs nobody has seen."""
+        seed = derive(self.seed, label)
+        return Stopwatch(
+            self.candidate, self.bench.reference(), self.bench.lock, seed, self.options
+        )
 
     def _own_work(self) -> None:
         if not self.candidate.is_module:
@@ -218,7 +246,7 @@ class Gates:
         except ChildFailed as error:
             log = self.candidate.line.child.log()
             raise ended_by(error, "work.unknown", workload.name, log) from None
-        self.findings += library_findings(kernels, self.candidate.libraries)
+        self.findings += library_findings(kernels, self.candidate.libraries, self.task.operations)
 
     def _ghost(self) -> None:
         workload = cheapest(self.task, self.options)
@@ -251,28 +279,3 @@ def cheapest(task: Task, options: JudgeOptions) -> Workload:
 
 def _raw(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.reshape(-1).view(torch.uint8)
-
-
-def _missing_device(task: Task, solution: Solution, environment: Environment) -> str:
-    """Return what the solution needs and this machine has not got; empty when it has all."""
-    needed = "cpu" if solution.contract is Contract.CPP_FUNCTION else "cuda"
-    if environment.device_kind != needed:
-        return (
-            f"contract {solution.contract} is judged on {needed}, not on {environment.device_kind}"
-        )
-    if needed == "cpu":
-        return ""
-    here = environment.compute_capability
-    if _pair(here) < _pair(task.min_compute_capability):
-        return (
-            f"the task needs compute capability {task.min_compute_capability}, this GPU has {here}"
-        )
-    wanted = solution.architecture.removeprefix("sm_").rstrip("af")
-    if wanted and wanted != here.replace(".", ""):
-        return f"the solution is written for {solution.architecture}, this GPU has {here}"
-    return ""
-
-
-def _pair(capability: str) -> tuple[int, int]:
-    major, _, minor = capability.partition(".")
-    return int(major or 0), int(minor or 0)

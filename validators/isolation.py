@@ -35,7 +35,8 @@ ESSENTIAL = ("process group", "no network")
 _PASSED_ON = ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
 _HOME_BYTES = {"launcher": 64 << 20, "torch": 1 << 30, "build": 4 << 30}
 _LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache", "/proc", "/sys")
-_DEVICES = ("null", "zero", "full", "random", "urandom", "shm", "nvidia*", "dxg")
+_DEVICES = ("null", "zero", "full", "random", "urandom", "shm")
+_GPU_DEVICES = ("nvidia*", "dxg")
 _HOME = "concur-home-"
 
 
@@ -43,11 +44,12 @@ def plan(kind: str, home: Path, *, processes: bool = False) -> dict[str, Any]:
     """Return what a child of a kind (launcher, torch, build) may touch, for `inside.isolate`."""
     readable = [*_LIBRARIES, *_driver_folders()]
     if kind != "launcher":
-        readable += [sys.prefix, sys.base_prefix, *library_paths(), "/etc", "/usr"]
+        readable += [sys.prefix, sys.base_prefix, *library_paths(), "/etc/alternatives", "/usr"]
         readable += [sysconfig.get_path("stdlib"), *_under("CUDA_HOME", "CUDA_PATH")]
     if kind == "build" or processes:
         readable += ["/bin", "/opt", *_compiler_folders()]
-    devices = [str(f) for name in _DEVICES for f in sorted(Path("/dev").glob(name))]
+    names = _DEVICES if kind == "build" else (*_DEVICES, *_GPU_DEVICES)
+    devices = [str(f) for name in names for f in sorted(Path("/dev").glob(name))]
     return {
         "home": str(home),
         "readable": sorted(set(readable)),

@@ -27,7 +27,6 @@ from concur.validators.gates import Bench, Gates
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions, Level, Timeouts
 from concur.validators.reference import Reference
-from concur.validators.statistics import geometric_mean
 
 __all__ = ["JudgeOptions", "Level", "Timeouts", "judge", "prebuild"]
 
@@ -125,9 +124,7 @@ class _Session:
     def _verdict(
         self, gates: Gates, status: Status, fault: Fault, findings: tuple[Finding, ...]
     ) -> Verdict:
-        timings = gates.timing.timings
-        speedups = [t.speedup for t in timings]
-        complete = len(speedups) == len(gates.task.workloads)
+        told = gates.timing
         baseline: Literal["reference", "oracle"] = (
             "reference" if _has_pytorch(gates.task) else "oracle"
         )
@@ -141,9 +138,14 @@ class _Session:
             gates=tuple(gates.passed_through),
             findings=(*findings, *gates.findings),
             comparisons=tuple(gates.comparisons),
-            timings=tuple(timings) if complete else (),
-            baseline=baseline if complete else "",
-            speedup=geometric_mean(speedups) if complete else None,
+            timings=told.timings,
+            baseline=baseline if told.timings else "",
+            speedup=told.speedup,
+            speedup_low=told.speedup_low,
+            speedup_high=told.speedup_high,
+            claim=told.claim,
+            baselines=told.baselines,
+            clocks=told.clocks,
             environment=self._bench.environment,
             isolation=tuple(gates.isolation),
             seed=gates.seed,

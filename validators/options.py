@@ -7,7 +7,6 @@ from typing import Literal
 
 from concur.validators.environment import Device
 
-
 Level = Literal["quick", "full", "audit"]
 """How thorough a run is: quick can only reject, full can pass, audit looks twice."""
 

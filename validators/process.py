@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 from concur.validators.failures import (
@@ -26,6 +27,7 @@ from concur.validators.failures import (
 )
 from concur.validators.isolation import (
     BOOT,
+    ESSENTIAL,
     SOURCES,
     child_environment,
     library_paths,
@@ -103,23 +105,23 @@ class Child:
     def ask(
         self, do: str, timeout: float, *, descriptors: tuple[int, ...] = (), **job: Any
     ) -> dict[str, Any]:
-        """Send a command and return the answer, with `wall_us` on the judge's clock.
+        """Send a command and return the answer.
 
         Raises ChildFailed; the child is dead after all of them but ChildError.
         """
         nonce = secrets.token_hex(8)
         line = json.dumps({"do": do, "nonce": nonce, **job}).encode() + b"\n"
         deadline = time.monotonic() + timeout
-        begin = time.perf_counter()
         try:
             self._send(line, descriptors)
         except OSError:
             raise self._death() from None
         answer = self._answer(nonce, deadline, timeout)
         while "need" in answer and self.needs is not None:
+            begin = time.monotonic()
             self._grant(answer)
+            deadline += time.monotonic() - begin  # a build has a limit of its own
             answer = self._answer(nonce, deadline, timeout)
-        answer["wall_us"] = (time.perf_counter() - begin) * 1e6
         if not _has_shape(do, answer):
             self.close()
             raise ChildForged("an answer reached the judge that its own program does not give")
@@ -264,6 +266,13 @@ class Child:
             room = _LOG_HEAD - len(self._head)
             self._head += data[: max(0, room)]
             self._tail = (self._tail + data[max(0, room) :])[-_LOG_TAIL:]
+
+
+@lru_cache(maxsize=1)
+def missing_layers() -> tuple[str, ...]:
+    """Return the essential layers that this machine does not offer. Raises ChildFailed."""
+    with Child(ChildSettings("launcher", "cpu")) as child:
+        return tuple(layer for layer in ESSENTIAL if layer not in child.layers)
 
 
 def _has_shape(do: str, answer: dict[str, Any]) -> bool:

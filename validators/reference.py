@@ -94,10 +94,11 @@ class Reference:
         for result, oracle, own in zip(self.task.results, decided, native, strict=True):
             if not result.dtype.is_floating:
                 rtols.append(0.0)
-                ratios.append(compare_exactly(own, oracle).max_scaled_error)
+                # Like a solution's: above 1 is wrong.
+                ratios.append(2.0 if compare_exactly(own, oracle).wrong else 0.0)
                 continue
             difference = compare_floats(own, oracle, 1.0)
-            error = _UNKNOWN_ERROR if difference.non_finite else difference.max_scaled_error
+            error = _UNKNOWN_ERROR if difference.wrong else difference.max_scaled_error
             rtol = relative_tolerance(result.dtype, reduction, error, self.task.allowed_precision)
             rtols.append(rtol)
             ratios.append(min(error / rtol, 1e9))

@@ -8,12 +8,11 @@ import ctypes
 import os
 from typing import Any
 
-from concur.validators.inside.memory import LEGACY_STREAM, Memory
+from concur.validators.inside.memory import Memory
 from concur.validators.inside.serve import Refused
+from concur.validators.inside.stopwatch import Stopwatch
 
 _OUT_OF_MEMORY = 2
-_L2_SIZE, _PERSISTING_L2_LIMIT = 38, 6
-_SMALLEST_FLUSH = 64 << 20
 _TYPES: dict[str, Any] = {
     "pointer": ctypes.c_void_p,
     "int64": ctypes.c_int64,
@@ -28,9 +27,7 @@ class Server:
         """Take the shared memory."""
         self._memory, self._driver = memory, memory.driver
         self._functions: dict[str, Any] = {}
-        self._flush = ctypes.c_uint64(0)
-        self._events = (ctypes.c_void_p(), ctypes.c_void_p())
-        self._flush_size = 0
+        self._stopwatch = Stopwatch(memory.driver) if memory.driver is not None else None
 
     def arena(self, job: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Map the memory that comes with the command."""
@@ -54,30 +51,24 @@ class Server:
         places = (*job["args"], *job["results"])
         pointers = [self._memory.address(p["offset"]) for p in places]
         function = self._functions[job["slot"]]
-        spent = None
-        if job["timed"] and self._driver is not None:
-            begin, end = self._prepare_timing()
-            self._driver.call("cuEventRecord", begin, LEGACY_STREAM)
-            code = function(*pointers, *job["scalars"], None)
-            self._driver.call("cuEventRecord", end, LEGACY_STREAM)
-        else:
-            code = function(*pointers, *job["scalars"], None)
+        stopwatch = self._stopwatch if job["timed"] else None
+        if stopwatch is not None:
+            stopwatch.start()
+        code = function(*pointers, *job["scalars"], None)
+        if stopwatch is not None:
+            stopwatch.stop()
         for place in job["results"]:
             source = self._memory.address(place["offset"])
             self._memory.copy(self._memory.address(place["shadow"]), source, place["bytes"])
         self._memory.synchronize()
         self._check(code)
-        if job["timed"] and self._driver is not None:
-            elapsed = ctypes.c_float()
-            self._driver.call("cuEventElapsedTime", ctypes.byref(elapsed), begin, end)
-            spent = elapsed.value * 1000.0
+        spent = stopwatch.microseconds() if stopwatch is not None else None
         return {"us": spent, "results": [], "notes": [], "type": "launcher"}
 
     def free(self, _job: dict[str, Any], _descriptors: list[int]) -> dict[str, Any]:
         """Let go of what was held for timing."""
-        if self._driver is not None and self._flush.value:
-            self._driver.call("cuMemFree_v2", self._flush)
-            self._flush = ctypes.c_uint64(0)
+        if self._stopwatch is not None:
+            self._stopwatch.free()
         return {}
 
     def _check(self, code: int) -> None:
@@ -87,26 +78,3 @@ class Server:
             raise Refused("oom", "the launcher returned 2 (cudaErrorMemoryAllocation)")
         meaning = f" ({self._driver.describe(code)})" if self._driver is not None else ""
         raise Refused("returned", f"the launcher returned {code}{meaning}")
-
-    def _prepare_timing(self) -> tuple[ctypes.c_void_p, ctypes.c_void_p]:
-        """Wait for the device, then queue a flush of the L2 cache.
-
-        The flush keeps the device busy while the host queues what is timed, so that the interval
-        holds no idle time between the first event and the first kernel.
-        """
-        driver = self._driver
-        assert driver is not None
-        if not self._flush.value:
-            self._flush_size = max(2 * driver.attribute(_L2_SIZE), _SMALLEST_FLUSH)
-            size = ctypes.c_size_t(self._flush_size)
-            driver.call("cuMemAlloc_v2", ctypes.byref(self._flush), size)
-        if not self._events[0]:
-            for event in self._events:
-                driver.call("cuEventCreate", ctypes.byref(event), 0)
-        driver.call("cuCtxSetLimit", _PERSISTING_L2_LIMIT, ctypes.c_size_t(0))
-        driver.call("cuCtxResetPersistingL2Cache")
-        driver.call("cuCtxSynchronize")
-        size = ctypes.c_size_t(self._flush_size)
-        for value in (0x55, 0xAA):
-            driver.call("cuMemsetD8Async", self._flush, ctypes.c_ubyte(value), size, LEGACY_STREAM)
-        return self._events
