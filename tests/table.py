@@ -26,7 +26,7 @@ from tests.table_runs import Line, Records, Session, build, line_of, run, sessio
 
 _TIMEOUTS = {
     "cpu": Timeouts(compile=120, load=60, run=8),
-    "cuda": Timeouts(compile=300, load=300, run=20),
+    "cuda": Timeouts(compile=150, load=60, run=20),
 }
 
 
@@ -59,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", type=Path, help="file of verdicts; a temporary one without")
     parser.add_argument("--kind", choices=KINDS, action="append", help="all kinds without")
     parser.add_argument("--only", metavar="PATTERN", help="keys to judge, such as 'matmul/*'")
+    parser.add_argument("--contract", help="such as cuda_function; every contract without")
     parser.add_argument("--device", choices=("cuda", "cpu"), help="cuda where there is one")
     parser.add_argument("--level", choices=("quick", "full", "audit"), default="full")
     parser.add_argument("--repetitions", type=int, default=1)
@@ -83,6 +84,7 @@ def _chosen(chosen: argparse.Namespace) -> list[SampleCase]:
         return [by_key[key] for key in named]
     pattern = chosen.only or "*"
     found = [c for c in found if fnmatch.fnmatch(c.key, pattern) and c.runs_on(chosen.device)]
+    found = [c for c in found if chosen.contract in (None, c.solution.contract)]
     if not found:
         raise SampleError(f"no sample matches {pattern} and runs on {chosen.device}")
     return found
@@ -95,7 +97,11 @@ def _temporary() -> Path:
 def _options(chosen: argparse.Namespace) -> JudgeOptions:
     given: dict[str, Any] = {} if chosen.cache is None else {"build_cache": chosen.cache}
     options = JudgeOptions(
-        device=chosen.device, level=chosen.level, timeouts=_TIMEOUTS[chosen.device], **given
+        device=chosen.device,
+        level=chosen.level,
+        timeouts=_TIMEOUTS[chosen.device],
+        further_baselines=False,
+        **given,
     )
     if chosen.device == "cuda":
         return replace(options, lock=Path(tempfile.gettempdir()) / "concur-gpu.lock")

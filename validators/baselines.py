@@ -59,8 +59,11 @@ def further_baselines(
 ) -> tuple[list[Baseline], list[Finding]]:
     """Return further baselines and notes on what is missing.
 
-    There are none on a CPU, in a quick run, and for a task without a PyTorch program.
+    There are none on a CPU, in a quick run, where the options ask for none, and for a task without
+    a PyTorch program.
     """
+    if not options.further_baselines:
+        return [], []
     pytorch = task.program is not None and task.program.language == "pytorch"
     if options.device != "cuda" or options.level == "quick" or not pytorch:
         return [], []

@@ -42,8 +42,8 @@ class JudgeOptions:
     """Time limits."""
     seed: int | None = None
     """Seed of the run, to repeat one; secret and fresh when it is left out."""
-    profile: bool = True
-    """Whether to look for library work with a profiler (CUDA only)."""
+    further_baselines: bool = True
+    """Whether to time the reference also with TF32 and through torch.compile, once a task."""
 
     @property
     def trials(self) -> int:
