@@ -25,7 +25,7 @@ from tests.table_report import pairs, repeats, table
 from tests.table_runs import Line, Records, Session, build, line_of, run, sessions, subject_of
 
 _TIMEOUTS = {
-    "cpu": Timeouts(compile=120, load=60, run=8),
+    "cpu": Timeouts(compile=30, load=30, run=8),
     "cuda": Timeouts(compile=150, load=60, run=20),
 }
 

@@ -27,7 +27,7 @@ from concur.schemas.task import Task
 from concur.schemas.verdict import Verdict
 from concur.validators.judge import judge, prebuild
 from concur.validators.options import JudgeOptions
-from tests.sampling import SampleCase
+from tests.sampling import SAMPLES, SampleCase
 
 Line = dict[str, Any]
 _SESSION = 12  # samples: long enough to share a reference's start, short enough to spread
@@ -35,6 +35,12 @@ _EVIDENCE = 400
 _FINDING = ("rule", "severity", "message", "where", "evidence")
 _TIMES = ("workload", "median_us", "baseline_median_us", "speedup", "speedup_low", "speedup_high")
 _CONTEXT = multiprocessing.get_context("spawn")
+
+# Workers import this module by name through their parent's path, where pytest does not put the
+# checkout. It comes last, so that its folders hide no package of the index.
+_ROOT = str(SAMPLES.parent.parent)
+if _ROOT not in sys.path:
+    sys.path.append(_ROOT)
 
 
 @dataclass(frozen=True)
