@@ -125,7 +125,7 @@ def _requests(task: Task, options: JudgeOptions, seed: int, calls: int) -> Itera
                 draw(task, case, options.device),
                 _SLOT,
                 layout=derive(seed, workload.name, case.label, "alone"),
-                timed=True,
+                lead="long",
                 parameters="set" if calls == 1 else "keep",
             )
 

@@ -9,71 +9,29 @@ import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
 from concur.schemas.expressions import evaluate_shape
 from concur.schemas.signature import axes
-from concur.schemas.task import Task
 from concur.validators.abi import SIZES, attribute_values
 from concur.validators.arena import Arena
-from concur.validators.draw import Case
 from concur.validators.environment import Device
 from concur.validators.process import Child
+from concur.validators.request import POISON, Called, Request
 from concur.validators.roofline import flush_cache
+
+__all__ = ["Called", "Line", "Request"]
 
 GAP = 1 << 16
 """Bytes between two tensors, at the least: what is written there is seen."""
 
 _ALIGNMENT = 512
+_PARTS = 16
+_FILLS = 10
 _SHIFTS = 64
-_POISON = 0xFF
 _MAP_S = 60.0
-
-
-@dataclass(frozen=True)
-class Request:
-    """What is to be called, and with what."""
-
-    task: Task
-    """The task."""
-    case: Case
-    """The case: sizes and attributes."""
-    tensors: dict[str, torch.Tensor]
-    """Every argument by name, contiguous, on the judge's device."""
-    slot: str
-    """Slot of the child that holds the code."""
-    mode: Literal["native", "float64"] = "native"
-    """float64: the child widens floating arguments, floating results are float64."""
-    layout: int = 0
-    """Seed of the memory layout: another value gives other addresses."""
-    guard: int = _POISON
-    """Byte in all gaps, and in results of integers before the call; 255 is NaN to floats."""
-    timed: bool = False
-    """Whether to flush the L2 cache and to measure with events (CUDA)."""
-    parameters: Literal["set", "keep"] = "set"
-    """keep: a module's weights stay as they are."""
-    hold: bool = False
-    """Whether the child keeps the result tensors for `recopy`."""
-
-
-@dataclass(frozen=True)
-class Called:
-    """What a call left behind."""
-
-    results: list[torch.Tensor]
-    """The judge's own copies, in declared shape and type (float64 for floats in that mode)."""
-    answer: dict[str, Any]
-    """What the child said: hearsay."""
-    mutated: list[str]
-    """Arguments whose bytes have changed."""
-    overwritten: list[str]
-    """What was written outside, in words."""
-    wall_us: float
-    """Microseconds on the judge's clock from the command until the results were read."""
-    us: float | None
-    """Microseconds between the child's events, for a timed call."""
 
 
 @dataclass
@@ -120,8 +78,7 @@ class Line:
         arena = self._lay_out(places, request.layout)
         self._write(arena, places, request)
         job = _job(request, places)
-        if request.timed:
-            flush_cache(self.device)
+        flush_cache(self.device)
         self._settle()
         begin = time.perf_counter()
         answer = self.child.ask("call", timeout, **job)
@@ -147,9 +104,9 @@ class Line:
         assert arena is not None
         shadows = [p for p in self._places if p.role == "shadow"]
         for place in shadows:
-            arena.memory[place.offset : place.offset + place.size].fill_(_POISON)
+            arena.memory[place.offset : place.offset + place.size].fill_(POISON)
         self._settle()
-        self.child.ask("recopy", timeout, results=_results(self._places))
+        self.child.ask("recopy", timeout, results=_results(self._places, 0))
         return [_read(arena, place) for place in shadows]
 
     def close(self) -> None:
@@ -187,7 +144,7 @@ class Line:
             target = arena.memory[place.offset : place.offset + place.size]
             if place.role in ("result", "shadow"):
                 floating = place.dtype in ("float16", "bfloat16", "float32", "float64")
-                target.fill_(_POISON if floating else request.guard)
+                target.fill_(POISON if floating else request.guard)
             else:
                 target.copy_(_bytes_of(request.tensors[place.name]))
 
@@ -254,16 +211,19 @@ def _job(request: Request, places: list[Place]) -> dict[str, Any]:
         "constructor": constructor,
         "extra": [v for n, v in attributes.items() if n not in task.constructor],
         "args": [p.told() for p in places if p.role in ("input", "parameter")],
-        "results": _results(places),
+        "results": _results(places, request.layout),
         "parameters": request.parameters,
         "hold": request.hold,
-        "timed": request.timed,
+        "fills": _FILLS if request.lead == "long" else 0,
     }
 
 
-def _results(places: list[Place]) -> list[dict[str, Any]]:
+def _results(places: list[Place], secret: int) -> list[dict[str, Any]]:
     shadows = {p.name: p.offset for p in places if p.role == "shadow"}
-    return [p.told() | {"shadow": shadows[p.name]} for p in places if p.role == "result"]
+    order = random.Random(secret).sample(range(_PARTS), _PARTS)
+    return [
+        p.told() | {"shadow": shadows[p.name], "order": order} for p in places if p.role == "result"
+    ]
 
 
 def _read(arena: Arena, place: Place) -> torch.Tensor:

@@ -1,6 +1,7 @@
 """The untrusted side: one solution in a child of its own, and what its calls leave behind."""
 
 import os
+import signal
 from typing import Any
 
 import torch
@@ -19,10 +20,8 @@ from concur.validators.environment import architecture
 from concur.validators.failures import ChildFailed
 from concur.validators.ghost import emptied
 from concur.validators.options import JudgeOptions
+from concur.validators.pairs import SLOT
 from concur.validators.process import Child, ChildSettings
-
-SLOT = "candidate"
-"""Slot of the child that holds the solution."""
 
 _MOST_NOTES = 8
 _TENSORS = ("Tensor", "Parameter")
@@ -105,6 +104,14 @@ class Candidate:
         """Return kernels and their microseconds in one call of a module. Raises ChildFailed."""
         answer = self.line.profile(request, self.options.timeouts.run)
         return [(str(name), float(spent)) for name, spent in answer["kernels"]]
+
+    def stop(self) -> None:
+        """Stop the child's process until `go_on`; what it queued on the device goes on."""
+        os.kill(self.line.child.pid, signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Let the child's process go on."""
+        os.kill(self.line.child.pid, signal.SIGCONT)
 
     def close(self) -> None:
         """Kill the child."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import torch
 
@@ -10,14 +11,16 @@ from concur.schemas.task import Task, Workload
 from concur.schemas.verdict import Comparison, Environment, Fault, Finding, Status
 from concur.validators.audit import empty_kernels_must_fail
 from concur.validators.calls import Request
-from concur.validators.candidate import SLOT, Candidate
+from concur.validators.candidate import Candidate
 from concur.validators.draw import Case, case_of, derive, draw, release
 from concur.validators.ended import Ended, ended_by, finding
 from concur.validators.failures import ChildError, ChildFailed
 from concur.validators.fitness import missing_device
+from concur.validators.hosts import EmptyHost
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions
 from concur.validators.ownwork import library_findings, vendor_files
+from concur.validators.pairs import SLOT
 from concur.validators.probes import Probe, exactly, probes_of, unfit
 from concur.validators.process import missing_layers
 from concur.validators.reference import Reference
@@ -135,7 +138,8 @@ class Gates:
         """Return a call with secret addresses and a secret filling, by a label."""
         number = derive(self.seed, self.solution.id, layout)
         guard = 0xFF if number & 1 else 1 + number % 253
-        return Request(self.task, case, tensors, SLOT, layout=number, guard=guard)
+        lead: Literal["short", "long"] = "long" if number & 2 else "short"
+        return Request(self.task, case, tensors, SLOT, layout=number, guard=guard, lead=lead)
 
     def _trial(self, workload: Workload, trial: int) -> None:
         case = self._case(workload, f"trial-{trial}")
@@ -212,17 +216,24 @@ class Gates:
             raise Ended(Status.WRONG_VALUES, Fault.CANDIDATE, found)
 
     def _timing(self) -> None:
-        self.timing = self._stopwatch("once").measure()
+        if self.candidate.is_module:
+            self._time(None)
+            return
+        with EmptyHost(self.task, self.options) as host:
+            self._time(host)
+
+    def _time(self, host: EmptyHost | None) -> None:
+        self.timing = self._stopwatch("once", host).measure()
         self.findings += self.timing.findings
         if self.options.level == "audit":
-            again = self._stopwatch("again").measure()
+            again = self._stopwatch("again", host).measure()
             self.findings += disagreements(self.timing, again)
 
-    def _stopwatch(self, label: str) -> Stopwatch:
+    def _stopwatch(self, label: str, host: EmptyHost | None) -> Stopwatch:
         """Return a stopwatch whose inputs nobody has seen."""
         seed = derive(self.seed, label)
         return Stopwatch(
-            self.candidate, self.bench.reference(), self.bench.lock, seed, self.options
+            self.candidate, self.bench.reference(), self.bench.lock, seed, self.options, host
         )
 
     def _own_work(self) -> None:

@@ -96,7 +96,7 @@ def task_fault(error: ChildFailed, slot: str, where: str) -> Ended:
     subject = slot or "reference"
     match error:
         case ChildTimeout() | ChildGreedy() | ChildDied(killed=True) | ChildError(kind="oom"):
-            found = finding(rule, f"{subject}: {last_line(str(error))[-200:]}", where=where)
+            found = finding(rule, f"{subject}: {last_line(str(error))[:200]}", where=where)
             return Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
     text = str(error)
     died = isinstance(error, ChildDied)

@@ -16,7 +16,7 @@ from typing import Literal
 from concur.schemas.rules import RULES_VERSION
 from concur.schemas.solution import Solution
 from concur.schemas.task import Task
-from concur.schemas.verdict import Fault, Finding, Status, Verdict
+from concur.schemas.verdict import Fault, Finding, Outcome, Status, Verdict
 from concur.validators.audit import is_healthy
 from concur.validators.candidate import Candidate
 from concur.validators.draw import derive
@@ -76,8 +76,18 @@ class _Session:
         )
 
     def judge(self, solution: Solution) -> Verdict:
-        """Return the verdict on one solution."""
-        gates = Gates(self._bench, solution, self._seed(solution))
+        """Return the verdict on one solution; one that lacked memory gets a second, alone."""
+        verdict = self._try(self._bench, solution)
+        if not _lacked_memory(verdict):
+            return verdict
+        with self._bench.lock.exclusive():
+            # Others took the memory: the reference's process may hold on to a failed state.
+            self.close()
+            self._reference, self._unfit = None, None
+            return self._try(replace(self._bench, lock=DeviceLock(None)), solution)
+
+    def _try(self, bench: Bench, solution: Solution) -> Verdict:
+        gates = Gates(bench, solution, self._seed(solution))
         findings: tuple[Finding, ...] = ()
         try:
             if not self._healthy:
@@ -151,6 +161,12 @@ class _Session:
             seed=gates.seed,
             judged_on=datetime.datetime.now(datetime.UTC).date().isoformat(),
         )
+
+
+def _lacked_memory(verdict: Verdict) -> bool:
+    """Whether a run ended, by no fault of the solution, for want of memory."""
+    told = " ".join(f"{f.rule} {f.message} {f.evidence}" for f in verdict.findings).lower()
+    return verdict.outcome is Outcome.UNDECIDED and "out of memory" in told
 
 
 def _has_pytorch(task: Task) -> bool:

@@ -115,6 +115,8 @@ class Reference:
         helper = self._launcher if slot == "c" else self._python
         self._weights.pop(f"{slot}/{mode}/{case.workload.name}", None)
         called = helper.call(Request(self.task, case, tensors, slot, mode=mode))
+        if slot != "c":
+            helper.ask("release", slot)
         if slot == "c":
             if called.overwritten:
                 raise _invalid(slot, case, f"writes outside its results: {called.overwritten[0]}")
@@ -153,7 +155,7 @@ class Reference:
             slot,
             layout=layout,
             guard=guard,
-            timed=True,
+            lead="long",
             parameters="keep" if known else "set",
         )
         # Should the child be started again meanwhile, it sets the parameters all the same.

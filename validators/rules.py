@@ -20,8 +20,6 @@ GATES: dict[str, str] = {
     "timing": "Measuring time beside the baselines.",
     "own-work": "Whose kernels took the time.",
     "ghost": "Emptying the own kernels (level audit).",
-    "sanitizer": "Running under compute-sanitizer (level audit, and a sample of others).",
-    "recompile": "Building anew from the published sources (level audit).",
     "judge": "The judge itself and its machine.",
 }
 """What happens at each gate, in order."""

@@ -30,12 +30,6 @@ RULES: tuple[Rule, ...] = (
         "Remove the flag; state what the kernel needs in its source.",
     ),
     Rule(
-        *("screen.files", "screens", Status.SCREENED_OUT, Fault.CANDIDATE),
-        "A launcher is one self-contained entry file with headers beside it.",
-        "Only then is what was compiled the same as what is published.",
-        "Put the code into the entry file, or into headers that it includes.",
-    ),
-    Rule(
         *("screen.library-call", "screens", None, Fault.NONE),
         "The source calls no library for work that the task asks for.",
         "Training data should show kernels. What counts is the measured share of the device time;"

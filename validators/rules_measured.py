@@ -29,6 +29,12 @@ RULES: tuple[Rule, ...] = (
         "Look for work that is left out, cached, or done elsewhere.",
     ),
     Rule(
+        *("timing.disturbed", "timing", Status.CHEATING, Fault.CANDIDATE),
+        "The baseline is as fast beside the solution as without it.",
+        "A solution that keeps the device busy between its calls makes the baseline look slow.",
+        "Do nothing outside of calls.",
+    ),
+    Rule(
         *("timing.throttled", "timing", None, Fault.NONE),
         "The device kept its clock rate during timing.",
         "Times at a falling clock rate compare nothing.",
@@ -69,18 +75,6 @@ RULES: tuple[Rule, ...] = (
         "With its own kernels emptied, the solution gives wrong results.",
         "If it is still right, something else does the work.",
         "Let the own kernels compute the results.",
-    ),
-    Rule(
-        *("audit.sanitizer", "sanitizer", Status.RUNTIME_ERROR, Fault.CANDIDATE),
-        "compute-sanitizer finds no invalid access, race or read of unwritten memory.",
-        "Such faults can give right results for a while.",
-        "Read the first report under evidence.",
-    ),
-    Rule(
-        *("audit.recompile", "recompile", Status.WRONG_VALUES, Fault.CANDIDATE),
-        "Built anew from the published sources alone, the solution is right again.",
-        "What a row holds has to be what was judged.",
-        "Depend on nothing outside the solution's files.",
     ),
     Rule(
         *("quick.only", "judge", Status.UNDECIDED, Fault.NONE),

@@ -44,12 +44,6 @@ RULES: tuple[Rule, ...] = (
         "Make randomness an input.",
     ),
     _check(
-        "launcher",
-        "The entry file defines the launcher of its contract.",
-        "The screens say the same in front of the compiler.",
-        "Define it with the signature of the task.",
-    ),
-    _check(
         "symbols",
         "Declared symbols occur in the mathematics.",
         "A symbol that is never used explains nothing.",
@@ -90,18 +84,6 @@ RULES: tuple[Rule, ...] = (
         "The oracle runs in float64 and returns what the task declares.",
         "Its results decide what is right.",
         "Correct oracle.py or the declared results.",
-    ),
-    _task(
-        "task.disagree",
-        "Program and oracle agree in float64.",
-        "Two independent descriptions of the same operation catch each other's slips.",
-        "Find out which of the two is wrong.",
-    ),
-    _task(
-        "task.inaccurate",
-        "The reference is accurate enough in its own type to calibrate a tolerance.",
-        "A reference without accuracy would let everything through.",
-        "Use milder inputs or a wider type.",
     ),
     _task(
         "admission.repeatable",

@@ -12,17 +12,16 @@ from typing import Literal
 from concur.schemas.timing import Baseline, Clocks, Timing
 from concur.schemas.verdict import Finding
 from concur.validators.baselines import further_baselines
-from concur.validators.candidate import SLOT
 from concur.validators.clocks import sample, throttled
 from concur.validators.draw import derive, release
 from concur.validators.ended import finding
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions
-from concur.validators.pairs import PLANS, Caller, Pairs, Run
+from concur.validators.pairs import PLANS, Caller, Host, Pairs, Run
 from concur.validators.reference import Reference
 from concur.validators.roofline import Floors, ceiling, check_floors
 from concur.validators.statistics import Ratio, Summary, claims, combine, ratio, summarise
-from concur.validators.twoclocks import Agreed, agree
+from concur.validators.twoclocks import Agreed, agree, refuse_disturbance
 from concur.validators.verify import check
 
 WARM_UP_S = 0.2
@@ -66,10 +65,13 @@ class Stopwatch:
         lock: DeviceLock,
         seed: int,
         options: JudgeOptions,
+        host: Host | None = None,
     ) -> None:
-        """Take both sides, the lock of the device and the secret seed of the run."""
+        """Take both sides, the lock of the device, the secret seed of the run, and an empty
+        launcher in a host like the candidate's."""
         self._candidate, self._reference, self._lock = candidate, reference, lock
         self._seed, self._options, self._task = seed, options, reference.task
+        self._host = host
         self._clocks: list[Clocks] = []
 
     def measure(self) -> TimingReport:
@@ -110,7 +112,7 @@ class Stopwatch:
     def _runs(self) -> list[Run]:
         ceiling(self._options.device)
         task, device = self._task, self._options.device
-        pairs = Pairs(task, self._candidate, self._reference, SLOT, device)
+        pairs = Pairs(task, self._candidate, self._reference, self._host, device)
         runs: list[Run] = []
         for workload in task.workloads:
             before = sample(workload.name, "before", device)
@@ -133,7 +135,8 @@ class Stopwatch:
     def _conclude(self, run: Run, verified: int) -> tuple[Timing, Ratio, list[Finding]]:
         """Return times, speedup and warnings of a workload. Raises Ended for what cannot be."""
         name, mine, base = run.workload.name, run.mine, run.base
-        agreed = agree(mine, base, name)
+        agreed = agree(mine, run.host, name)
+        refuse_disturbance(base, run.alone, name)
         own, other = summarise(agreed.us), summarise(base.us)
         found = list(agreed.findings)
         speed = ceiling(self._options.device)

@@ -6,22 +6,21 @@ it: what is not done when the answer comes is missing from the results, which ar
 sees the overhead of a call: messages, views of the memory, the flush of the cache, the copies to
 the shadows.
 
-How much overhead there is shows the baseline, which is called in the same way with the same tensors
-between the candidate's calls: the median of `wall - us` over its calls. What the candidate's own
-median of `wall - us` exceeds that by is called its excess. An honest excess has two sources: noise,
-which `_DEVIATIONS` robust standard deviations of the baseline's own overhead bound (the baseline's,
-because a candidate could widen its own at will), and the difference between two hosts (a launcher's
-is leaner than a module's, so that its excess is negative as a rule), for which `SLACK_US` is given.
+How much overhead there is shows a call that does nothing, made in the same way with the same
+tensors between the candidate's calls: for a launcher an empty launcher in a host of its own, for a
+module the baseline, whose host is the same. What the candidate's own median of `wall - us` exceeds
+the median there by is called its excess. An honest excess is noise, which `_DEVIATIONS` robust
+standard deviations of that overhead bound (not of the candidate's, who could widen it at will), and
+what two processes differ by, for which `SLACK_US` is given.
 
 - An excess beyond that and `TRUSTED_SHARE` of the claim: the claim is not used. The reported times
   are the judge's, `wall` less the baseline's overhead, and the verdict says so (a warning, and
   `Timing.clock`). They can err by the difference of the hosts, and by no more in a forger's favour.
 - An excess beyond `max(SLACK_US, half of the claim)` and the noise, where claim or excess are
-  `_CERTAIN_US` or more: no honest program gets there. It is cheating (verification.md, E 69 to 75:
-  wall more than 1.5 times the event span). Below, two launches' worth of host noise would do it.
+  `_CERTAIN_US` or more: no honest program gets there. It is cheating. Below, two launches' worth of
+  host noise would do it.
 
-What stays possible: a launcher whose events are forged gains what its host is leaner by than the
-baseline's, and `SLACK_US`, as long as nobody measures that host with an empty launcher.
+What stays possible: forged events that take `SLACK_US` and the noise off the time, and no more.
 """
 
 from dataclasses import dataclass
@@ -40,7 +39,9 @@ TRUSTED_SHARE = 0.05
 """Share of its claim by which a candidate's excess may be larger still, for its times to count."""
 
 _FORGED_SHARE = 0.5
-_CERTAIN_US = 100.0
+_CERTAIN_US = 40.0
+_DISTURBED = 1.3
+_DISTURBED_US = 10.0
 _DEVIATIONS = 4.0
 _SIGMA = 1.4826
 _LEAST_US = 0.1
@@ -73,19 +74,19 @@ class Agreed:
     """A warning where the clocks disagree."""
 
 
-def agree(mine: Readings, base: Readings, where: str) -> Agreed:
+def agree(mine: Readings, host: Readings, where: str) -> Agreed:
     """Return the candidate's times by the clock that can be trusted.
 
     Raises Ended (cheating) where the events claim much less than the judge's clock allows.
     """
     claimed = float(np.median(mine.us))
-    excess = mine.overhead - base.overhead
-    noise = _DEVIATIONS * _SIGMA * mad(base.wall - base.us)
+    excess = mine.overhead - host.overhead
+    noise = _DEVIATIONS * _SIGMA * mad(host.wall - host.us)
     if excess <= SLACK_US + TRUSTED_SHARE * claimed + noise:
         return Agreed(mine.us, "events", [])
     evidence = (
         f"overhead of a call, median of wall less events: candidate {mine.overhead:.1f} us, "
-        f"baseline {base.overhead:.1f} us; noise allowed for: {noise:.1f} us"
+        f"host {host.overhead:.1f} us; noise allowed for: {noise:.1f} us"
     )
     limit = max(SLACK_US, _FORGED_SHARE * claimed) + noise
     if excess > limit and max(claimed, excess) >= _CERTAIN_US:
@@ -100,5 +101,17 @@ def agree(mine: Readings, base: Readings, where: str) -> Agreed:
         "the times are those of the judge's clock"
     )
     found = finding("timing.clocks", message, where=where, evidence=evidence, severity="warning")
-    times = np.maximum(np.maximum(mine.wall - base.overhead, mine.us), _LEAST_US)
+    times = np.maximum(np.maximum(mine.wall - host.overhead, mine.us), _LEAST_US)
     return Agreed(times, "wall", [found])
+
+
+def refuse_disturbance(base: Readings, alone: list[float], where: str) -> None:
+    """End the run where the baseline is slower beside the solution than without it.
+
+    `alone` are its microseconds while the solution's process is stopped. Raises Ended (cheating).
+    """
+    beside, without = float(np.median(base.us)), float(np.median(alone))
+    if beside > max(_DISTURBED * without, without + _DISTURBED_US):
+        message = f"the baseline takes {beside:.1f} us beside the solution, {without:.1f} us alone"
+        found = finding("timing.disturbed", message, where=where)
+        raise Ended(Status.CHEATING, Fault.CANDIDATE, found)

@@ -63,7 +63,7 @@ class Host:
             "keywords": {},
             "parameters": "set",
             "hold": False,
-            "timed": False,
+            "fills": 0,
         }
         return self.server.call(told | {"args": args, "results": places(results)} | changes, [])
 
@@ -81,7 +81,7 @@ def places(results: list[tuple[str, str, list[int]]]) -> list[dict[str, Any]]:
     for position, (name, dtype, shape) in enumerate(results):
         size = ITEMS[dtype] * int(torch.Size(shape).numel())
         place = {"name": name, "dtype": dtype, "shape": shape, "bytes": size}
-        told.append(place | {"offset": 0, "shadow": SHADOW + 512 * position})
+        told.append(place | {"offset": 0, "shadow": SHADOW + 512 * position, "order": [2, 0, 1]})
     return told
 
 

@@ -112,6 +112,6 @@ def test_calls_alone_are_timed_as_pairs_are(make_task: Any) -> None:
     requests = baselines._requests(task, options, 3, baselines.CALLS + 5)
     found = baselines._times(helper, baselines._WAYS[0], requests)
     assert [b.median_us for b in found] == [12.0, 12.0]
-    assert all(r.timed and r.parameters == "keep" for r in sent)
+    assert all(r.lead == "long" and r.parameters == "keep" for r in sent)
     assert len({r.layout for r in sent}) == len(sent)
     assert len({r.tensors["x"].numpy().tobytes() for r in sent}) == len(sent)

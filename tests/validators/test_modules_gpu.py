@@ -59,7 +59,7 @@ def wanted(request: Request) -> torch.Tensor:
 def test_a_timed_call_has_times_and_right_results(line: Line) -> None:
     load(line, "return a * x + b * z")
     for layout in range(3):
-        request = request_of(task_of("axpby"), timed=True, layout=layout)
+        request = request_of(task_of("axpby"), lead="long", layout=layout)
         called = line.call(request, 60)
         assert called.us is not None and 1 < called.us < called.wall_us
         assert torch.allclose(called.results[0], wanted(request))
@@ -81,7 +81,7 @@ def test_work_on_a_stream_that_nobody_waits_for_comes_too_late(line: Line) -> No
     load(line, late)
     # The first call loads kernels, which waits for the device.
     line.call(request_of(task_of("axpby")), 60)
-    request = request_of(task_of("axpby"), timed=True)
+    request = request_of(task_of("axpby"), lead="long")
     called = line.call(request, 60)
     assert not torch.allclose(called.results[0], wanted(request))
 

@@ -66,7 +66,7 @@ def test_calls_alternate_in_a_secret_order_and_never_repeat_anything(make_task: 
         world = World()
         measured(make_task(), Honest(world), seed=seed)
         for name, calls in itertools.groupby(world.calls, key=lambda call: call[1]):
-            sides = [(side, told) for side, _, told in calls]
+            sides = [(side, told) for side, _, told in calls if "alone" not in told["case"]]
             order = "".join(side[0] for side, _ in sides)
             orders |= {order[i : i + 4] for i in range(0, len(order) - 3, 4)}
             for (_, first), (_, second) in zip(sides[::2], sides[1::2], strict=True):
@@ -77,7 +77,7 @@ def test_calls_alternate_in_a_secret_order_and_never_repeat_anything(make_task: 
             assert len(set(layouts)) == len(layouts), "addresses are new for every call"
             mine = [told for side, told in sides if side == "mine"]
             assert [told["parameters"] for told in mine] == ["set"] + ["keep"] * (len(mine) - 1)
-            assert all(told["timed"] for told in mine)
+            assert {told["lead"] for told in mine} == {"long", "short"}
             assert len({told["guard"] for told in mine}) > 10
     assert orders == {"mbbm", "bmmb"}
 
@@ -99,7 +99,7 @@ def test_a_device_that_drifts_does_not_move_the_speedup(make_task: Any, drift: f
 
 def test_a_run_ends_early_when_its_interval_is_narrow(make_task: Any) -> None:
     precise = measured(make_task(), Honest(World(noise=0.0005)))
-    noisy = measured(make_task(), Honest(World(noise=0.2)))
+    noisy = measured(make_task(), Honest(World(noise=0.4)))
     assert {t.calls for t in precise.timings} == {50}
     assert all(t.calls > 100 for t in noisy.timings)
     assert "timing.unstable" in {f.rule for f in noisy.findings}
@@ -119,13 +119,13 @@ def test_claiming_far_less_than_the_judges_clock_shows_is_cheating(make_task: An
 
 
 def test_a_short_claim_that_host_noise_could_explain_gains_nothing(make_task: Any) -> None:
-    report = measured(make_task(), Forger(World(), us=90.0))
+    report = measured(make_task(), Forger(World(), us=48.0))
     assert {f.rule for f in report.findings} == {"timing.clocks"}
     assert {f.severity for f in report.findings} == {"warning"}
     for found in report.timings:
         assert found.clock == "wall"
-        assert found.median_us == pytest.approx(90.0, rel=0.1)
-        assert found.speedup == pytest.approx(1 / 3, rel=0.1)
+        assert found.median_us == pytest.approx(48.0, rel=0.1)
+        assert found.speedup == pytest.approx(30 / 48, rel=0.1)
 
 
 @pytest.mark.parametrize("overhead_us", [80.0, 215.0])

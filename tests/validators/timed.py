@@ -77,12 +77,18 @@ class Honest:
 
     def call(self, request: Request) -> Called:
         told: dict[str, Any] = {"layout": request.layout, "guard": request.guard}
-        told |= {"timed": request.timed, "parameters": request.parameters}
+        told |= {"lead": request.lead, "parameters": request.parameters}
         self.world.note("mine", request.case, request.tensors, **told)
         us = self.world.spent(self.us)
         wall = us + self.world.spent(self.overhead_us)
         self.number += 1
         return called(self.results(request), self.claim(us), wall)
+
+    def stop(self) -> None:
+        pass
+
+    def go_on(self) -> None:
+        pass
 
     def results(self, request: Request) -> list[torch.Tensor]:
         return [request.tensors["x"] + request.tensors["y"]]

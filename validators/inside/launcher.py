@@ -51,15 +51,15 @@ class Server:
         places = (*job["args"], *job["results"])
         pointers = [self._memory.address(p["offset"]) for p in places]
         function = self._functions[job["slot"]]
-        stopwatch = self._stopwatch if job["timed"] else None
+        stopwatch = self._stopwatch
         if stopwatch is not None:
-            stopwatch.start()
+            stopwatch.start(job["fills"])
         code = function(*pointers, *job["scalars"], None)
         if stopwatch is not None:
             stopwatch.stop()
         for place in job["results"]:
-            source = self._memory.address(place["offset"])
-            self._memory.copy(self._memory.address(place["shadow"]), source, place["bytes"])
+            ends = (self._memory.address(place["shadow"]), self._memory.address(place["offset"]))
+            self._memory.copy_parts(*ends, place["bytes"], place["order"])
         self._memory.synchronize()
         self._check(code)
         spent = stopwatch.microseconds() if stopwatch is not None else None

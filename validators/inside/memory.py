@@ -124,12 +124,23 @@ class Memory:
 
     def copy(self, target: int, source: int, size: int) -> None:
         """Copy between two addresses; on CUDA this is queued on the legacy stream."""
-        if size == 0:
+        if size <= 0:
             return
         if self.driver is not None:
             self.driver.copy(target, source, size)
         else:
             ctypes.memmove(target, source, size)
+
+    def copy_parts(self, target: int, source: int, size: int, order: list[int]) -> None:
+        """Copy as `copy` does, in as many equal parts as `order` has numbers, in that order.
+
+        The judge makes the order anew for every call. Work that goes on while the copy is made
+        would have to finish its parts in just that order to be copied whole.
+        """
+        step = -(-size // len(order))
+        for number in order:
+            begin = number * step
+            self.copy(target + begin, source + begin, min(step, max(0, size - begin)))
 
     def synchronize(self) -> None:
         """Wait for the legacy stream, and with it for every stream that blocks it."""

@@ -104,19 +104,12 @@ class Server:
 
     def call(self, job: dict[str, Any], _descriptors: list[int]) -> dict[str, Any]:
         """Call once. Results that are what was declared are copied to their shadows."""
-        try:
-            return self._call(job)
-        finally:
-            if not job["timed"]:
-                self._release()
-
-    def _call(self, job: dict[str, Any]) -> dict[str, Any]:
         with self._checked() as notes:
             arguments = self._arguments(job)
             call, guesses = self._prepare(job, arguments)
-            watch = self._stopwatch if job["timed"] else None
+            watch = self._stopwatch
             if watch is not None:
-                watch.start()
+                watch.start(job["fills"])
             returned = call()
             if watch is not None:
                 watch.stop()
@@ -156,6 +149,11 @@ class Server:
                 returned = call()
             told = self._record(job, returned, arguments, notes)
         return {"kernels": kernels, "results": told, "notes": guesses + notes, "us": None}
+
+    def release(self, _job: dict[str, Any], _descriptors: list[int]) -> dict[str, Any]:
+        """Give memory back that is kept for later calls, since others share the device."""
+        self._release()
+        return {}
 
     def free(self, _job: dict[str, Any], _descriptors: list[int]) -> dict[str, Any]:
         """Let go of every module and tensor that is held."""

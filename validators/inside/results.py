@@ -139,7 +139,8 @@ class Seen:
                 tensor = _contiguous(tensor)
             self.copied = tensor
             if _count(tensor) * _item(tensor) == target["bytes"]:
-                memory.copy(memory.address(target["shadow"]), _pointer(tensor), target["bytes"])
+                ends = (memory.address(target["shadow"]), _pointer(tensor))
+                memory.copy_parts(*ends, target["bytes"], target["order"])
 
 
 def look(thing: Any) -> Seen:

@@ -11,7 +11,7 @@ from concur.validators.inside.memory import LEGACY_STREAM, Driver, DriverError
 
 _L2_SIZE, _PERSISTING_L2_LIMIT = 38, 6
 _SMALLEST_FLUSH = 64 << 20
-_FILLS = (0x55, 0xAA)
+_SHORT_LEAD = 8 << 20
 
 
 class Stopwatch:
@@ -23,11 +23,13 @@ class Stopwatch:
         self._flush, self._size = ctypes.c_uint64(0), 0
         self._events = (ctypes.c_void_p(), ctypes.c_void_p())
 
-    def start(self) -> None:
-        """Wait for the device, queue the flush, and record the first event behind it.
+    def start(self, fills: int) -> None:
+        """Flush, and record the first event behind a lead: fills that run while the host goes on.
 
-        The flush keeps the device busy while the host queues what is timed, so that the interval
-        holds no idle time between the first event and the first kernel. Raises DriverError.
+        A lead keeps the device busy while the host queues what is timed, so that the interval
+        holds no idle time between the first event and the first kernel. It is also time in which
+        work on another stream goes unseen: with `fills` 0 it lasts a few microseconds only, and
+        foreign code cannot tell one from the other beforehand. Raises DriverError.
         """
         self._allocate()
         # Lines that persist would survive the flush; some devices know no such lines.
@@ -35,11 +37,17 @@ class Stopwatch:
             self._driver.call("cuCtxSetLimit", _PERSISTING_L2_LIMIT, ctypes.c_size_t(0))
             self._driver.call("cuCtxResetPersistingL2Cache")
         self._driver.call("cuCtxSynchronize")
-        size = ctypes.c_size_t(self._size)
-        for value in _FILLS:
-            fill = ctypes.c_ubyte(value)
-            self._driver.call("cuMemsetD8Async", self._flush, fill, size, LEGACY_STREAM)
+        self._fill(self._size)
+        if fills == 0:
+            self._driver.call("cuStreamSynchronize", LEGACY_STREAM)
+            self._fill(_SHORT_LEAD)
+        for _ in range(fills):
+            self._fill(self._size)
         self._driver.call("cuEventRecord", self._events[0], LEGACY_STREAM)
+
+    def _fill(self, size: int) -> None:
+        length, value = ctypes.c_size_t(size), ctypes.c_ubyte(0x55)
+        self._driver.call("cuMemsetD8Async", self._flush, value, length, LEGACY_STREAM)
 
     def stop(self) -> None:
         """Record the second event."""
