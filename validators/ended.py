@@ -13,6 +13,7 @@ from concur.validators.failures import (
     ChildForged,
     ChildGreedy,
     ChildTimeout,
+    ChildUnstarted,
 )
 from concur.validators.rules import RULES
 
@@ -61,7 +62,6 @@ def scrub(text: str) -> str:
         r"(?:/[\w.+-]+)+/(site-packages|dist-packages|lib/python3\.\d+|include)/", r"\1/", text
     )
     text = re.sub(r"(?:/[\w.+-]+)+/concur-[\w.-]+", ".", text)
-    text = re.sub(r"(?:/[\w.+-]+)+/validators/child\.py", "child.py", text)
     text = re.sub(r"\.+(?:/solution-[0-9a-f]{20})?/source/", "", text)
     text = re.sub(r"\.+(site|dist)-packages/", r"\1-packages/", text)
     # A lone surrogate, which Python's own texts may hold, fits into no record.
@@ -73,6 +73,9 @@ def ended_by(error: ChildFailed, rule: str, where: str, log: str = "") -> Ended:
     text = str(error)
     printed = log[-1500:]
     match error:
+        case ChildUnstarted():
+            found = finding("judge.failed", f"no process: {last_line(text)}", evidence=text)
+            return Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
         case ChildTimeout():
             found = finding("run.timeout", text, where=where, evidence=printed)
             return Ended(Status.TIMEOUT, Fault.CANDIDATE, found)

@@ -5,6 +5,10 @@ class ChildFailed(Exception):
     """Base of everything that can go wrong with a child."""
 
 
+class ChildUnstarted(ChildFailed):
+    """The child did not start. Nothing foreign was in it yet: the machine is to blame."""
+
+
 class ChildTimeout(ChildFailed):
     """No answer in time; the child was killed. The text says after how many seconds."""
 

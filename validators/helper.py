@@ -16,6 +16,7 @@ from concur.validators.failures import (
     ChildFailed,
     ChildGreedy,
     ChildTimeout,
+    ChildUnstarted,
 )
 from concur.validators.options import JudgeOptions
 from concur.validators.process import Child, ChildSettings
@@ -94,11 +95,14 @@ def task_fault(error: ChildFailed, slot: str, where: str) -> Ended:
     """Return the end that a failing child of a task means: want of resources is not its fault."""
     rule = "task.oracle" if slot == "oracle" else "task.reference"
     subject = slot or "reference"
+    text = str(error)
     match error:
+        case ChildUnstarted():
+            found = finding("judge.failed", f"no process: {last_line(text)}", evidence=text)
+            return Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
         case ChildTimeout() | ChildGreedy() | ChildDied(killed=True) | ChildError(kind="oom"):
             found = finding(rule, f"{subject}: {last_line(str(error))[:200]}", where=where)
             return Ended(Status.UNDECIDED, Fault.INFRASTRUCTURE, found)
-    text = str(error)
     died = isinstance(error, ChildDied)
     message = f"{subject}: the process {text}" if died else f"{subject}: {last_line(text)}"
     found = finding(rule, message, where=where, evidence=text)

@@ -24,6 +24,7 @@ from concur.validators.failures import (
     ChildForged,
     ChildGreedy,
     ChildTimeout,
+    ChildUnstarted,
 )
 from concur.validators.isolation import (
     BOOT,
@@ -79,7 +80,7 @@ class Child:
     """One child process. Use it as a context manager: leaving kills all of its processes."""
 
     def __init__(self, settings: ChildSettings, timeout: float = 180.0) -> None:
-        """Start the child, and wait until its host is ready. Raises ChildFailed."""
+        """Start the child, and wait until its host is ready. Raises ChildUnstarted."""
         self.needs: Need | None = None
         self._head, self._tail = bytearray(), bytearray()
         self._pending = b""
@@ -98,9 +99,9 @@ class Child:
             _raise_error(answer)
             self.layers = [str(layer) for layer in answer.get("layers", [])]
             self.pid = descendant(self._process.pid)
-        except ChildFailed:
+        except ChildFailed as error:
             self.close()
-            raise
+            raise ChildUnstarted(str(error)) from None
 
     def ask(
         self, do: str, timeout: float, *, descriptors: tuple[int, ...] = (), **job: Any
@@ -295,6 +296,5 @@ def _has_shape(do: str, answer: dict[str, Any]) -> bool:
 
 
 def _raise_error(answer: dict[str, Any]) -> None:
-    error = answer.get("error")
-    if isinstance(error, dict):
+    if isinstance(error := answer.get("error"), dict):
         raise ChildError(str(error.get("kind")), str(error.get("text"))[-16_000:])
