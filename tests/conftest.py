@@ -13,6 +13,7 @@ import pytest
 
 from concur.builders.folder import read_sample, write_verdict
 from concur.schemas import Contract, Sample, Solution, Task, Verdict
+from concur.schemas.rules import RULES_VERSION
 from concur.starter import STARTER
 
 Factory = Callable[..., Any]
@@ -114,7 +115,7 @@ def make_verdict(make_solution: Factory) -> Factory:
         plain = {
             "task_id": judged.task_id,
             "solution_id": judged.id,
-            "rules_version": 1,
+            "rules_version": RULES_VERSION,
             "status": "passed",
             "fault": "none",
             "gates": ["checks", "compile", "values", "timing"],

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -49,7 +50,7 @@ class Attempts:
         data[: len(text)] = text.encode()
         self.arena.memory.numpy()[:] = memoryview(data)
         place = {"name": "out", "offset": 0, "bytes": 4, "shadow": 2048, "order": [0]}
-        job = {"slot": name, "args": [], "results": [place], "scalars": [argument], "fills": 0}
+        job: dict[str, Any] = {"slot": name, "args": [], "results": [place], "scalars": [argument], "fills": 0}
         self.child.ask("call", timeout, **job)
         return int.from_bytes(bytes(self.arena.memory[2048:2052].tolist()), "little", signed=True)
 

@@ -9,7 +9,7 @@ import pytest
 
 from concur.schemas.verdict import Finding, Status
 from concur.validators.ended import Ended
-from concur.validators.ownwork import library_findings, own_symbols, vendor_files
+from concur.validators.ownwork import LIBRARY, library_findings, own_symbols, vendor_files
 
 OWN = "void (anonymous namespace)::fused<4>(float*)"
 GEMM = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n"
@@ -71,6 +71,14 @@ def test_small_shares_of_libraries_pass(
 )
 def test_work_of_libraries_is_refused(kernels: list[tuple[str, float]], status: Status) -> None:
     assert ended(kernels).status is status
+
+
+def test_kernels_of_libraries_are_known_by_name() -> None:
+    nvjet = "nvjet_hsh_128x256_64x4_1x2_h_bz_coopA_TNT"
+    for name in (ADD, COPY, GEMM, CUTLASS, "ampere_sgemm_128x64_tn", nvjet):
+        assert LIBRARY.search(name), name
+    assert not LIBRARY.search("(anonymous namespace)::fused4(float4 const*, float4*)")
+    assert not LIBRARY.search("void gelu_sm90_kernel<128>(float*)")
 
 
 def test_a_declared_operation_by_a_library_is_library_work_at_a_smaller_share() -> None:

@@ -194,3 +194,18 @@ def test_one_outlier_of_the_reference_is_capped() -> None:
     oracle = a.double() @ b.double()
     missed = compare_floats(a[:, 1:] @ b[1:], oracle, worst)
     assert missed.wrong > N * N / 2
+
+
+def test_the_bound_grows_with_the_root_of_the_sum() -> None:
+    one = relative_tolerance(DType.FLOAT32, 1, 0.0)
+    assert one == 8 * 2.0**-23
+    assert relative_tolerance(DType.FLOAT32, 4096, 0.0) == 64 * one
+    # Half types accumulate in float32.
+    assert 2 * 2.0**-7 < relative_tolerance(DType.BFLOAT16, 4096, 0.0) < 3 * 2.0**-7
+    assert relative_tolerance(DType.FLOAT32, 64, 0.0, ("tf32",)) > 2.0**-8
+
+
+def test_the_bound_follows_the_reference_up_to_a_cap() -> None:
+    assert relative_tolerance(DType.FLOAT32, 1, 5e-6) == 2e-5
+    assert relative_tolerance(DType.FLOAT32, 1, math.inf) < 2e-4
+    assert relative_tolerance(DType.FLOAT32, 1e12, math.inf) == CEILING
