@@ -15,11 +15,10 @@ from click.testing import CliRunner, Result
 
 from concur import summary
 from concur.cli import main
-from concur.doctor import NETWORK_LAYER
 from concur.errors import BuildError, JudgeError, MissingDependency, RecordError
 from concur.rejudge import Rejudged, RejudgeOptions
 from concur.schemas import Outcome
-from concur.validators.isolation import CHILD
+from concur.validators.isolation import ESSENTIAL, SOURCES
 
 Factory = Callable[..., Any]
 
@@ -217,20 +216,21 @@ class TestDoctor:
         assert all(line["remedy"] for line in found["examined"] if not line["present"])
 
     def test_isolation_is_that_of_the_judge(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        layers = ["own session"]
-
         class FakeChild(contextlib.nullcontext[Any]):
             def __init__(self, _settings: object) -> None:
                 super().__init__(self)
-                self.layers = layers
+                self.layers = ["process group", "no network"]
 
         monkeypatch.setattr("concur.doctor.Child", FakeChild)
-        assert "own session; solutions can reach the network" in concur("doctor").stdout
-        layers.append(NETWORK_LAYER)
-        assert f"own session, {NETWORK_LAYER}\n" in concur("doctor").stdout
+        monkeypatch.setattr("concur.doctor.missing_layers", lambda: ())
+        assert "process group, no network\n" in concur("doctor").stdout
+        monkeypatch.setattr("concur.doctor.missing_layers", lambda: ("no network",))
+        told = concur("doctor").stdout
+        assert "not offered here: no network" in told and "judge with --trust" in told
 
-    def test_the_layer_is_one_that_the_child_names(self) -> None:
-        assert f'"{NETWORK_LAYER}"' in CHILD
+    def test_the_layers_are_those_that_the_child_names(self) -> None:
+        names = SOURCES["concur.validators.inside.isolate"]
+        assert all(f'"{layer}"' in names for layer in ESSENTIAL)
 
     def test_old_python(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("concur.doctor.MINIMUM_PYTHON", (99, 0))

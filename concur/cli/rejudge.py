@@ -61,15 +61,11 @@ def rejudge(
     from concur.errors import RecordError
     from concur.rejudge import RejudgeOptions
     from concur.rejudge import rejudge as judge_again
-    from concur.report import account, rejudged_plain, render_accounting, render_rejudged
+    from concur.report import render_rejudged
     from concur.validators.options import JudgeOptions
 
-    options = RejudgeOptions(
-        everything=everything,
-        workers=workers or 0,
-        only=only,
-        judge=JudgeOptions(level=level, trust=trust),
-    )
+    judge = JudgeOptions(level=level, trust=trust)
+    options = RejudgeOptions(everything, workers or 0, only, judge)
     done: list[Rejudged] = []
     try:
         lines = judge_again(paths, options)
@@ -79,12 +75,18 @@ def rejudge(
         done.append(line)
         if style == "human":
             click.echo(render_rejudged(line))
+    _echo_sum(done, style)
+    ctx.exit(_exit_code(done))
+
+
+def _echo_sum(done: "list[Rejudged]", style: str) -> None:
+    from concur.report import account, rejudged_plain, render_accounting
+
     counts = account(line.outcome for line in done)
     if style == "json":
         echo_json({"counts": counts.plain, "judged": [rejudged_plain(line) for line in done]})
     else:
         click.echo(render_accounting(counts, "record"))
-    ctx.exit(_exit_code(done))
 
 
 def _exit_code(done: "list[Rejudged]") -> int:
