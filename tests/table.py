@@ -26,7 +26,7 @@ from tests.table_runs import Line, Records, Session, build, line_of, run, sessio
 
 _TIMEOUTS = {
     "cpu": Timeouts(compile=30, load=30, run=8),
-    "cuda": Timeouts(compile=150, load=60, run=20),
+    "cuda": Timeouts(compile=150, load=60, run=8),
 }
 
 

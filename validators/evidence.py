@@ -14,7 +14,7 @@ import torch
 
 from concur.validators.draw import Case
 
-_CHUNK = 1 << 22
+_CHUNK = 1 << 25
 
 
 @dataclass(frozen=True)

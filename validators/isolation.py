@@ -97,6 +97,8 @@ def child_environment(home: Path, extra: dict[str, str]) -> dict[str, str]:
         **kept,
         "PATH": programs,
         "HOME": str(home),
+        # Whoever asks for the user's name gets it from here: the file of users is out of reach.
+        "USER": "candidate",
         "TMPDIR": str(home),
         "LANG": "C.UTF-8",
         **extra,

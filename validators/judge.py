@@ -17,13 +17,13 @@ from concur.schemas.rules import RULES_VERSION
 from concur.schemas.solution import Solution
 from concur.schemas.task import Task
 from concur.schemas.verdict import Fault, Finding, Outcome, Status, Verdict
-from concur.validators.audit import is_healthy
 from concur.validators.candidate import Candidate
 from concur.validators.draw import derive
 from concur.validators.ended import Ended, finding
 from concur.validators.environment import probe
 from concur.validators.failures import ChildFailed
 from concur.validators.gates import Bench, Gates
+from concur.validators.health import is_healthy
 from concur.validators.lock import DeviceLock
 from concur.validators.options import JudgeOptions, Level, Timeouts
 from concur.validators.reference import Reference
@@ -90,6 +90,7 @@ class _Session:
         gates = Gates(bench, solution, self._seed(solution))
         findings: tuple[Finding, ...] = ()
         try:
+            self._healthy = self._healthy or is_healthy(bench.options.device)
             if not self._healthy:
                 found = finding(
                     "device.unhealthy", "the device failed a probe before this solution"

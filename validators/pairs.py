@@ -35,7 +35,7 @@ from concur.validators.options import Level
 from concur.validators.statistics import ratio
 from concur.validators.twoclocks import Readings
 
-_NARROW = 0.005
+_NARROW = 0.01
 _SHORT_SHARE = 0.15
 _HOST_EVERY = 4
 _ALONE = 10
@@ -60,7 +60,7 @@ class Plan:
     """Pairs after each of which a run may end; even, and under a quarter of `least`."""
     kept: int
     """Calls at secret positions whose results the oracle decides on."""
-    budget_s: float = 0.8
+    budget_s: float = 0.6
     """Seconds after which a run ends that has its `least` pairs."""
     patience_s: float = 20.0
     """Seconds after which a run ends in any case, at the end of a block."""
@@ -68,7 +68,7 @@ class Plan:
 
 PLANS: dict[Level, Plan] = {
     "quick": Plan(least=30, most=30, block=6, kept=2),
-    "full": Plan(least=50, most=200, block=10, kept=3),
+    "full": Plan(least=40, most=200, block=8, kept=3),
     "audit": Plan(least=100, most=200, block=10, kept=3, budget_s=2.0),
 }
 """Plans by level."""

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     show_default=True,
     help="audit also looks whether the kernels do the work, and times twice.",
 )
+@click.option(
+    "--baselines/--no-baselines",
+    default=True,
+    show_default=True,
+    help="Time references also with TF32 and through torch.compile, once a task.",
+)
 @trust_option
 @format_option
 @click.pass_context
@@ -45,6 +51,7 @@ def rejudge(
     workers: int | None,
     only: tuple[str, ...],
     level: Literal["full", "audit"],
+    baselines: bool,
     trust: bool,
     style: str,
 ) -> None:
@@ -64,7 +71,7 @@ def rejudge(
     from concur.report import render_rejudged
     from concur.validators.options import JudgeOptions
 
-    judge = JudgeOptions(level=level, trust=trust)
+    judge = JudgeOptions(level=level, trust=trust, further_baselines=baselines)
     options = RejudgeOptions(everything, workers or 0, only, judge)
     done: list[Rejudged] = []
     try:

@@ -50,7 +50,8 @@ class Attempts:
         data[: len(text)] = text.encode()
         self.arena.memory.numpy()[:] = memoryview(data)
         place = {"name": "out", "offset": 0, "bytes": 4, "shadow": 2048, "order": [0]}
-        job: dict[str, Any] = {"slot": name, "args": [], "results": [place], "scalars": [argument], "fills": 0}
+        job: dict[str, Any] = {"slot": name, "args": [], "results": [place], "fills": 0}
+        job["scalars"] = [argument]
         self.child.ask("call", timeout, **job)
         return int.from_bytes(bytes(self.arena.memory[2048:2052].tolist()), "little", signed=True)
 
