@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from concur.schemas import Admission, Task
+from concur.schemas.rules import RULES_VERSION
 
 SECONDS = 0.15
 
@@ -16,7 +17,7 @@ def admit(task: Task) -> Admission:
     return Admission.from_plain(
         {
             "task_id": task.id,
-            "rules_version": 1,
+            "rules_version": RULES_VERSION,
             "sizes": "twin",
             "outcome": "accepted",
             "environment": environment,
