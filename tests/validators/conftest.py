@@ -11,7 +11,7 @@ from tests.table_runs import run, sessions
 
 __all__ = ["LIMITS", "ON_CPU", "SAMPLES", "cpp", "name_of", "task_of"]
 
-LIMITS = Timeouts(compile=30, load=30, run=8)
+LIMITS = Timeouts(compile=30, load=10, run=8)
 ON_CPU = [case for kind in KINDS for case in cases(kind) if case.runs_on("cpu")]
 """Every sample that needs no GPU."""
 _PROCESSES = 2  # CI has two cores
