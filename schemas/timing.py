@@ -30,13 +30,13 @@ class Timing(Record):
     """Lower end of the 95 % bootstrap interval of that ratio."""
     speedup_high: float
     """Upper end of it."""
-    mad_us: float
-    """Median absolute deviation of the candidate's times."""
-    baseline_mad_us: float
+    mad_us: float | None = None
+    """Median absolute deviation of the candidate's times; none before rules version 2."""
+    baseline_mad_us: float | None = None
     """The same of the baseline's times."""
-    wall_median_us: float
+    wall_median_us: float | None = None
     """Median time of a call of the candidate on the judge's own clock, from command to answer."""
-    baseline_wall_median_us: float
+    baseline_wall_median_us: float | None = None
     """The same of the baseline: what it exceeds the baseline's median by is overhead of a call."""
     clock: Literal["events", "wall"] = "events"
     """Where the candidate's times come from. events: the device's own events. wall: the judge's

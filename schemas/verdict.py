@@ -5,7 +5,7 @@ Only a run of the judge writes a verdict. One that was made on a CPU says so
 """
 
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from concur.schemas.base import Identified, Record
 from concur.schemas.timing import Baseline, Clocks, Timing
@@ -129,8 +129,8 @@ class Verdict(Identified):
     """Id of the solution."""
     rules_version: int
     """Version of the judge's rules, raised by hand when a verdict could change."""
-    level: Literal["quick", "full", "audit"]
-    """How thorough the run was; only full and audit pass."""
+    level: Literal["quick", "full", "audit", ""] = ""
+    """How thorough the run was; only full and audit pass. Empty before rules version 2."""
     status: Status
     """How it ended."""
     fault: Fault
@@ -166,6 +166,15 @@ class Verdict(Identified):
     judged_on: str
     """Date of the run in UTC, YYYY-MM-DD."""
 
+    @classmethod
+    def compute_id(cls, plain: dict[str, Any]) -> str:
+        """Return the content id; fields that came later do not count where they are by default.
+
+        A verdict that was given before such a field existed keeps its id so.
+        """
+        timings = [_without_defaults(Timing, timing) for timing in plain["timings"]]
+        return super().compute_id({**_without_defaults(cls, plain), "timings": timings})
+
     @property
     def outcome(self) -> Outcome:
         """accepted when passed; undecided when judge or infrastructure are to blame."""
@@ -174,6 +183,25 @@ class Verdict(Identified):
         if self.status is Status.UNDECIDED or self.fault in (Fault.JUDGE, Fault.INFRASTRUCTURE):
             return Outcome.UNDECIDED
         return Outcome.REJECTED
+
+
+_LATER: dict[type[Record], frozenset[str]] = {
+    Verdict: frozenset({"level", "speedup_low", "speedup_high", "claim", "baselines", "clocks"}),
+    Timing: frozenset({"mad_us", "baseline_mad_us", "wall_median_us", "baseline_wall_median_us"})
+    | {"clock", "floor_us", "result_floor_us", "verified"},
+}
+"""Fields that records did not have at first."""
+
+
+def _without_defaults(cls: type[Record], plain: dict[str, Any]) -> dict[str, Any]:
+    """Return plain data without the later fields of a record class that are by default."""
+    defaults = {name: cls.model_fields[name].default for name in _LATER[cls]}
+    return {
+        key: value
+        for key, value in plain.items()
+        if key not in defaults
+        or (tuple(value) if isinstance(value, list) else value) != defaults[key]
+    }
 
 
 class Measurement(Record):

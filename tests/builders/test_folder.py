@@ -16,7 +16,6 @@ from concur.builders.folder import (
     write_verdict,
 )
 from concur.schemas import Admission
-from concur.schemas.rules import RULES_VERSION
 
 
 def rules(read: SampleRead) -> list[str]:
@@ -151,7 +150,7 @@ def test_the_judges_files_are_kept_apart(sample_folder: Path, make_verdict: Any)
     admissions = {}
     for kind in ("cpu", "cuda"):
         environment = {**verdict.environment.to_plain(), "device_kind": kind}
-        plain = {"task_id": before.sample.task.id, "rules_version": RULES_VERSION, "sizes": "twin"}
+        plain = {"task_id": before.sample.task.id, "rules_version": 1, "sizes": "twin"}
         plain |= {"outcome": "accepted", "environment": environment, "seed": 1}
         admissions[kind] = Admission.from_plain({**plain, "judged_on": "2026-12-01"})
         assert write_admission(sample_folder, admissions[kind]).name == f"admission-{kind}.json"

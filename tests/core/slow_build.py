@@ -5,7 +5,6 @@ import time
 from pathlib import Path
 
 from concur.schemas import Admission, Task
-from concur.schemas.rules import RULES_VERSION
 
 SECONDS = 0.15
 
@@ -17,7 +16,7 @@ def admit(task: Task) -> Admission:
     return Admission.from_plain(
         {
             "task_id": task.id,
-            "rules_version": RULES_VERSION,
+            "rules_version": 1,
             "sizes": "twin",
             "outcome": "accepted",
             "environment": environment,
