@@ -7,7 +7,7 @@ exactly this task and this solution; an admission likewise. Anything else is tol
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from concur.schemas.rules import RULES_VERSION
+from concur.schemas.rules import OLDEST_RULES, RULES_VERSION
 from concur.schemas.solution import Contract, Solution
 from concur.schemas.task import Task
 from concur.schemas.trajectory import AttemptLog
@@ -38,7 +38,7 @@ def verdict_fault(verdict: Verdict, solution: Solution) -> str:
         return "stale: the task has changed since it was judged"
     if verdict.solution_id != solution.id:
         return "stale: the solution has changed since it was judged"
-    if verdict.rules_version != RULES_VERSION:
+    if not OLDEST_RULES <= verdict.rules_version <= RULES_VERSION:
         return f"stale: judged by rules {verdict.rules_version}, now {RULES_VERSION}"
     if verdict.environment.device_kind != "cuda":
         return "judged on a CPU only"
@@ -49,7 +49,7 @@ def admission_fault(admission: Admission, task: Task) -> str:
     """Return why an admission no longer says anything about a task; empty when it does."""
     if admission.task_id != task.id:
         return "stale: the task has changed since it was admitted"
-    if admission.rules_version != RULES_VERSION:
+    if not OLDEST_RULES <= admission.rules_version <= RULES_VERSION:
         return f"stale: admitted by rules {admission.rules_version}, now {RULES_VERSION}"
     return ""
 

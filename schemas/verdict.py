@@ -168,10 +168,13 @@ class Verdict(Identified):
 
     @classmethod
     def compute_id(cls, plain: dict[str, Any]) -> str:
-        """Return the content id; fields that came later do not count where they are by default.
+        """Return the content id.
 
-        A verdict that was given before such a field existed keeps its id so.
+        In a verdict by rules version 1, fields that came later do not count where they are by
+        default, so that it keeps the id that it had before they existed.
         """
+        if plain["rules_version"] > 1:
+            return super().compute_id(plain)
         timings = [_without_defaults(Timing, timing) for timing in plain["timings"]]
         return super().compute_id({**_without_defaults(cls, plain), "timings": timings})
 
