@@ -29,7 +29,7 @@ GAP = 1 << 16
 
 _ALIGNMENT = 512
 _PARTS = 16
-_FILLS = 10
+_FILLS = 20
 _SHIFTS = 64
 _MAP_S = 60.0
 
@@ -71,6 +71,7 @@ class Line:
         self.child, self.device = child, device
         self._arena: Arena | None = None
         self._places: list[Place] = []
+        self._staging: list[torch.Tensor] = []
 
     def call(self, request: Request, timeout: float) -> Called:
         """Call once. Raises ChildFailed."""
@@ -78,14 +79,17 @@ class Line:
         arena = self._lay_out(places, request.layout)
         self._write(arena, places, request)
         job = _job(request, places)
+        self._make_stage(places)
         flush_cache(self.device)
         self._settle()
         begin = time.perf_counter()
         answer = self.child.ask("call", timeout, **job)
-        results = [_read(arena, place) for place in places if place.role == "shadow"]
+        # To where the results are read, since a child may answer early and let its work go on
+        # meanwhile. What they are read into is there already: allocating it may take longer.
+        staged = self._stage(arena, places)
         self._settle()
-        # To here, since a child may answer early and let its work go on while results are read.
         wall_us = (time.perf_counter() - begin) * 1e6
+        results = [_as_result(data, place) for data, place in staged]
         called = self._collect(arena, places, request, (results, answer, wall_us))
         self._places = places
         return called
@@ -107,7 +111,8 @@ class Line:
             arena.memory[place.offset : place.offset + place.size].fill_(POISON)
         self._settle()
         self.child.ask("recopy", timeout, results=_results(self._places, 0))
-        return [_read(arena, place) for place in shadows]
+        self._make_stage(self._places)
+        return [_as_result(*staged) for staged in self._stage(arena, self._places)]
 
     def close(self) -> None:
         """Kill the child and give the memory back. May be called again."""
@@ -147,6 +152,20 @@ class Line:
                 target.fill_(POISON if floating else request.guard)
             else:
                 target.copy_(_bytes_of(request.tensors[place.name]))
+
+    def _make_stage(self, places: list[Place]) -> None:
+        sizes = [place.size for place in places if place.role == "shadow"]
+        if [data.numel() for data in self._staging] != sizes:
+            self._staging = [
+                torch.empty(size, dtype=torch.uint8, device=self.device) for size in sizes
+            ]
+
+    def _stage(self, arena: Arena, places: list[Place]) -> list[tuple[torch.Tensor, Place]]:
+        """Copy the shadows to memory that no child can reach."""
+        shadows = [place for place in places if place.role == "shadow"]
+        for data, place in zip(self._staging, shadows, strict=True):
+            data.copy_(arena.memory[place.offset : place.offset + place.size])
+        return list(zip(self._staging, shadows, strict=True))
 
     def _settle(self) -> None:
         if self.device == "cuda":
@@ -226,8 +245,8 @@ def _results(places: list[Place], secret: int) -> list[dict[str, Any]]:
     ]
 
 
-def _read(arena: Arena, place: Place) -> torch.Tensor:
-    data = arena.memory[place.offset : place.offset + place.size].clone()
+def _as_result(staged: torch.Tensor, place: Place) -> torch.Tensor:
+    data = staged.clone()
     if place.dtype == "bool":
         # Any other byte than 0 and 1 would be an undefined bool; it reads as a wrong value here.
         return data.reshape(place.shape)

@@ -21,7 +21,7 @@ from concur.validators.pairs import PLANS, Caller, Host, Pairs, Run
 from concur.validators.reference import Reference
 from concur.validators.roofline import Floors, ceiling, check_floors
 from concur.validators.statistics import Ratio, Summary, claims, combine, ratio, summarise
-from concur.validators.twoclocks import Agreed, agree, refuse_disturbance
+from concur.validators.twoclocks import Agreed, agree, undisturbed
 from concur.validators.verify import check
 
 WARM_UP_S = 0.2
@@ -136,15 +136,15 @@ class Stopwatch:
         """Return times, speedup and warnings of a workload. Raises Ended for what cannot be."""
         name, mine, base = run.workload.name, run.mine, run.base
         agreed = agree(mine, run.host, name)
-        refuse_disturbance(base, run.alone, name)
-        own, other = summarise(agreed.us), summarise(base.us)
-        found = list(agreed.findings)
+        baseline_us, noticed = undisturbed(base, run.alone, name)
+        own, other = summarise(agreed.us), summarise(baseline_us)
+        found = [*agreed.findings, *noticed]
         speed = ceiling(self._options.device)
         limits = None
         if speed is not None:
             limits = Floors.of(run.argument_bytes, run.result_bytes, speed)
             found += check_floors(own.median, other.median, limits, name)
-        gained = ratio(agreed.us, base.us, derive(self._seed, name, "bootstrap"))
+        gained = ratio(agreed.us, baseline_us, derive(self._seed, name, "bootstrap"))
         if gained.half_width > _UNSTABLE:
             message = f"the speedup is known to {gained.half_width:.0%} only"
             found.append(finding("timing.unstable", message, where=name, severity="warning"))

@@ -40,8 +40,9 @@ TRUSTED_SHARE = 0.05
 
 _FORGED_SHARE = 0.5
 _CERTAIN_US = 40.0
-_DISTURBED = 1.3
-_DISTURBED_US = 10.0
+_NOTICED = 1.1
+_DISTURBED = 4.0
+_DISTURBED_US = 500.0
 _DEVIATIONS = 4.0
 _SIGMA = 1.4826
 _LEAST_US = 0.1
@@ -105,13 +106,20 @@ def agree(mine: Readings, host: Readings, where: str) -> Agreed:
     return Agreed(times, "wall", [found])
 
 
-def refuse_disturbance(base: Readings, alone: list[float], where: str) -> None:
-    """End the run where the baseline is slower beside the solution than without it.
+def undisturbed(base: Readings, alone: list[float], where: str) -> tuple[Floats, list[Finding]]:
+    """Return the baseline's times that count, and a warning where they are not those beside it.
 
-    `alone` are its microseconds while the solution's process is stopped. Raises Ended (cheating).
+    `alone` are its microseconds while the solution's process is stopped. Where it is slower beside
+    the solution, its times are scaled down to those, so that a solution gains nothing by it.
+    Raises Ended (cheating) where it is so much slower that only work outside of calls explains it.
     """
-    beside, without = float(np.median(base.us)), float(np.median(alone))
-    if beside > max(_DISTURBED * without, without + _DISTURBED_US):
-        message = f"the baseline takes {beside:.1f} us beside the solution, {without:.1f} us alone"
+    # The last calls beside it, since the device may have become faster or slower before.
+    beside, without = float(np.median(base.us[-len(alone) :])), float(np.median(alone))
+    if beside <= _NOTICED * without:
+        return base.us, []
+    message = f"the baseline takes {beside:.1f} us beside the solution, {without:.1f} us alone"
+    if beside > _DISTURBED * without and beside - without > _DISTURBED_US:
         found = finding("timing.disturbed", message, where=where)
         raise Ended(Status.CHEATING, Fault.CANDIDATE, found)
+    found = finding("timing.disturbed", message, where=where, severity="warning")
+    return base.us * (without / beside), [found]

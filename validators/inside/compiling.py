@@ -18,6 +18,7 @@ HOME_MARK = "%HOME%"
 """Stands for the private folder in flags, whose path differs from child to child."""
 
 _MOST_OUTPUT = 64 << 10
+_NICE = 10
 _HEADERS = ("/usr/include", "/usr/local/include", "/usr/lib", "/usr/lib64", "/usr/local/cuda")
 _PASSED_ON = ("PATH", "CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH", "TMPDIR", "LANG")
 _LOCATED = re.compile(
@@ -36,6 +37,8 @@ class Server:
     def __init__(self, _settings: dict[str, Any]) -> None:
         """Work in the private folder, which is the current one."""
         self._home = Path.cwd()
+        # Others may be timing calls: a build takes what processors they leave.
+        os.nice(_NICE)
 
     def compile(self, job: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         """Run one compiler over files and write the library into the descriptor.
