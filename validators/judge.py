@@ -76,12 +76,15 @@ class _Session:
         )
 
     def judge(self, solution: Solution) -> Verdict:
-        """Return the verdict on one solution; one that lacked memory gets a second, alone."""
+        """Return the verdict on one solution.
+
+        One that lacked memory, or whose process somebody killed, gets a second, alone.
+        """
         verdict = self._try(self._bench, solution)
-        if not _lacked_memory(verdict):
+        if not _may_be_others(verdict):
             return verdict
         with self._bench.lock.exclusive():
-            # Others took the memory: the reference's process may hold on to a failed state.
+            # The reference's process may hold on to a failed state.
             self.close()
             self._reference, self._unfit = None, None
             return self._try(replace(self._bench, lock=DeviceLock(None)), solution)
@@ -164,10 +167,12 @@ class _Session:
         )
 
 
-def _lacked_memory(verdict: Verdict) -> bool:
-    """Whether a run ended, by no fault of the solution, for want of memory."""
-    told = " ".join(f"{f.rule} {f.message} {f.evidence}" for f in verdict.findings).lower()
-    return verdict.outcome is Outcome.UNDECIDED and "out of memory" in told
+def _may_be_others(verdict: Verdict) -> bool:
+    """Whether a run ended as it does when others take the memory, or kill the process."""
+    told = " ".join(f"{f.rule} {f.message} {f.evidence}" for f in verdict.findings)
+    if verdict.outcome is Outcome.UNDECIDED:
+        return "out of memory" in told.lower()
+    return verdict.status is Status.RUNTIME_ERROR and "killed by SIGKILL" in told
 
 
 def _has_pytorch(task: Task) -> bool:
