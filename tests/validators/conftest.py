@@ -47,7 +47,8 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def verdicts(request: pytest.FixtureRequest, cache: Path) -> dict[str, Verdict]:
     """Verdicts on the samples that the chosen tests are about, by kind, task and slug."""
     about = [getattr(item, "callspec", None) for item in request.session.items]
-    asked = {name_of(c.params["case"]) for c in about if c is not None and "case" in c.params}
+    chosen = [c.params.get("case") for c in about if c is not None]
+    asked = {name_of(case) for case in chosen if isinstance(case, SampleCase)}
     wanted = [case for case in ON_CPU if name_of(case) in asked | _ALWAYS]
     options = JudgeOptions(device="cpu", timeouts=LIMITS, build_cache=cache)
     judged = run(sessions(wanted, 1, set()), options, _PROCESSES)

@@ -125,9 +125,11 @@ def _arrange_mounts(plan: dict[str, Any]) -> bool:
         return False
     _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV)
     size = f"mode=0700,size={plan['memory']}"
-    # What others keep there goes out of sight; the home may lie below one of them.
+    # What others keep there goes out of sight; the home may lie below one of them. Where an
+    # installation lies there, Landlock alone keeps the rest shut.
     for folder in ("/dev/shm", "/tmp"):
-        _mount("tmpfs", folder, "tmpfs", _MS_NOSUID | _MS_NODEV, size)
+        if not any(Path(path).is_relative_to(folder) for path in plan["readable"]):
+            _mount("tmpfs", folder, "tmpfs", _MS_NOSUID | _MS_NODEV, size)
     home = Path(plan["home"])
     if not home.is_dir():
         home.mkdir(parents=True)
